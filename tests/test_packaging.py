@@ -98,7 +98,7 @@ def test_the_package_of_the_adapters_is_a_link_to_them() -> None:
 
 def test_the_licences_of_the_adapters_are_those_of_their_cards() -> None:
     page = (ROOT / "offline" / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `hfcf:(\w+)` \| (\S+) \| (.+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `hfcf:(\w+)` \| (\S+) \| ([^|]+) \| [^|]+ \|$", page, re.MULTILINE)
     cards = sorted((ROOT / ADAPTERS).glob("*/README.md"))
     assert [name for name, _, _ in rows] == [card.parent.name for card in cards]
     notice = (ROOT / "offline" / "LICENSE").read_text(encoding="utf-8")

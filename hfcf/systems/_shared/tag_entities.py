@@ -22,7 +22,7 @@ class TagEntities(Stage):
     A row whose claim is mostly in another script than `script` is rejected: an English tagger gives useless results for it.
 
     Args:
-        ner: the tagger. The paper's is Stanza. None tags nothing.
+        ner: the tagger that finds entities. The paper's is Stanza. None tags nothing.
         script: the script that the models read, as in Unicode's names; None takes every row.
 
     >>> from hfcf.core.model import Model

@@ -61,7 +61,7 @@ class IdentifyCausalTerms(Stage):
 
     Args:
         masked: the masked language model; not asked with `method="gradient"`.
-        indicator: an R-BERT; None trains an R-BERT on the rows, as the paper does.
+        indicator: the R-BERT whose prediction must flip; None trains it on the rows, as the paper does.
         classifier: how the indicator is trained.
         folds: train this many indicators, so that none judges a row that it was trained on. Each learns from the rows outside one
             fold. The paper has one indicator. An indicator that learnt a few rows by heart recognises them by their entities. For
@@ -75,7 +75,8 @@ class IdentifyCausalTerms(Stage):
             as AutoCAD takes, with the indicator's own prediction for the label. "editor" asks no indicator: all words that may be
             masked are causal terms, of which a language model as `EditRelation.editor` picks its own.
         max_length: pieces that masked language model and indicator read.
-        patience: see `hfcf.engines.intervention.Intervention`; None, the default, is exact.
+        patience: how many fills of a word without a flip end its search; None tries them all. See
+            `hfcf.engines.intervention.Intervention`.
         unflipped: keep rows in which no word flips: `preliminary_terms` is then empty, and all words that may be masked are causal
             terms. For phrases (`EditRelation`), which replace the whole predicate; a weak indicator often sees the entities alone.
 

@@ -67,7 +67,7 @@ class AddDistractors(Stage):
     encoder (`hfcf.engines.retriever.Rescorer`).
 
     Args:
-        scorer: the encoder.
+        scorer: the encoder that ranks distractors.
         retrieved: how many pieces BM25 finds; pieces of the row's own group count.
         distractors: the smallest and largest number of distractors; the number is drawn by the row's id and the seed.
 

@@ -32,7 +32,7 @@ class CheckPredicates(Stage):
     finite predicate.
 
     Args:
-        parser: the tagger; the paper's is Stanza, the default.
+        parser: the tagger that finds predicates; the paper's is Stanza, the default.
         finite: count finite verbs only: "rising costs" is then no predicate, "costs rose" is.
 
     >>> CheckPredicates().missing_predicate({"cause": ["JJ", "NN"], "effect": ["VBD"]})

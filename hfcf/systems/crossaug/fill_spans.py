@@ -78,7 +78,7 @@ class FillSpans(Stage):
     It learns the table of values from the column `entities` of all rows.
 
     Args:
-        span_filling: fill spans.
+        span_filling: also write claims with a wrong value in a span, beside the generator's.
         num_fillings: the number of values to draw for each span.
 
     >>> row = {"id": "1", "claim": "a", "evidence": [], "label": "SUPPORTS", "entities": []}

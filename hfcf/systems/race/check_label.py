@@ -107,7 +107,7 @@ class CheckClaim(Stage):
         judges: further verifiers, which must give the same verdict; they are asked only about what the verifier accepts.
         certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence.
-        flip: "any" (the paper's) or "opposite".
+        flip: whether "any" other verdict flips the label, as in the paper, or only the "opposite" one.
         by_words: as `CheckEdit`'s, for a claim that follows the edits of E′.
 
     >>> CheckClaim(verifier=Model("roberta-base"), flip="both")

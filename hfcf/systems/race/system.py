@@ -135,9 +135,10 @@ class RACE(System):
             (`recipes/train_verifier.yaml`).
         judges: further verifiers, which must agree with `verifier` when it accepts; the paper has no judges.
         certainty: the probability that `verifier` and each of `judges` must give an accepted verdict (0–1); 0 in the paper.
-        generator: evidence → claim; the paper's are T5, BART and GPT-2, trained on FEVEROUS (`recipes/train_generator.yaml`).
+        generator: writes a claim from evidence; the paper's are T5, BART and GPT-2, trained on FEVEROUS
+            (`recipes/train_generator.yaml`).
         encoder: MoverScore's model.
-        ner: the tagger; the paper's is Stanza.
+        ner: the tagger that finds entities; the paper's is Stanza.
         max_length: tokens of claim and evidence that the verifier reads (section 4).
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
         explainer_model: the gates of "cure", or the language model of "llm". The gates are trained for this verifier

@@ -63,7 +63,7 @@ class RoundTrip(Stage):
         elsewhere: reject a question if another passage of the row has another answer, likelier by more than this. The first reader
             answers it. Such a question needs its passage. None reads no other passage.
         keep: how many questions `Minimality` keeps; None asks about all.
-        distance: the distances that `Minimality` keeps.
+        distance: the least and the greatest word edit distance that `Minimality` keeps.
 
     Raises:
         ValueError: `agree` is more than there are readers that vote, a reader is named twice, or `distance` is not a range.
