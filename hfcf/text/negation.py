@@ -16,7 +16,15 @@ _CLAUSE = {
 """Negations of a whole clause: also of its subject, since most other subjects do not do it either."""
 _LIST = {"neither", "nor"}
 """Negations that go on behind commas."""
-_FORWARD = {"without", "lack", "lacks", "lacked"}
+_FORWARD = {
+    "without", "lack", "lacks", "lacked", "lacking", "outside", "except", "excluding", "unlike", "absent", "unavailable", "impossible",
+}  # fmt: skip
+_PAIRS = {
+    ("other", "than"), ("rather", "than"), ("instead", "of"), ("far", "from"), ("apart", "from"), ("aside", "from"),
+    ("different", "from"), ("free", "of"), ("free", "from"), ("devoid", "of"), ("anything", "but"), ("anywhere", "but"),
+    ("anyone", "but"), ("everything", "but"), ("everywhere", "but"), ("everyone", "but"),
+}  # fmt: skip
+"""Two words that deny what follows them: what is far from Madrid may well be far from Rome."""
 _DENIALS = {"fail", "fails", "failed", "refuse", "refuses", "refused", "unable", "decline", "declines", "declined"}
 """Negations before "to"."""
 _FOCUS = {"only", "just", "merely", "simply"}
@@ -138,6 +146,8 @@ def _covered(words: Sequence[Word], i: int) -> tuple[int, int]:
         return _first(words, i), _last(words, i, commas=False)
     if key in _CLAUSE | _DENIALS:
         return _first(words, i), _last(words, i)
+    if (key, following) in _PAIRS:
+        return i, _last(words, i + 1)
     return (i, _last(words, i)) if key in _FORWARD else (i, i)
 
 

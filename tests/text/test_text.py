@@ -192,6 +192,12 @@ def test_a_number_that_no_float_holds_changes_no_quantity() -> None:
         ("He worked not only in Rome.", "Rome", None),
         ("He did not win in Rome and moved to Oslo.", "Oslo", None),
         ("He was born in Rome.", "Rome", None),
+        ("The tower is far from Madrid.", "Madrid", "far"),
+        ("Ann works anywhere but London.", "London", "anywhere"),
+        ("It was held in Oslo instead of Rome in 1990.", "Rome", "instead"),
+        ("It was held in Oslo instead of Rome in 1990.", "Oslo", None),
+        ("The village lies outside Rome, in Italy.", "Rome", "outside"),
+        ("The village lies outside Rome, in Italy.", "Italy", None),
     ],
 )
 def test_negation_of_a_value(text: str, value: str, negation: str | None) -> None:
