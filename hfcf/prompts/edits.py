@@ -48,10 +48,9 @@ def list_spans(text: str, words: int = LONGEST_OLD, outside: Sequence[tuple[int,
     return list(dict.fromkeys(text[start:end] for start, end in free if "\n" not in text[start:end]))
 
 
-def limit_edits(spans: Sequence[str], most: int = 1, new: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the keywords of JSON Schema that hold the field `edits` to spans of a text, and to new words if there is a choice of
-    them; {} without a span."""
-    properties = {"old": {"enum": list(spans)}, "new": {"enum": list(new)} if new else NEW_WORDS}
+def limit_edits(spans: Sequence[str], most: int = 1) -> dict[str, Any]:
+    """Return the keywords of JSON Schema that hold the field `edits` to spans of a text; {} without a span."""
+    properties = {"old": {"enum": list(spans)}, "new": NEW_WORDS}
     item = {"type": "object", "properties": properties, "required": ["old", "new"], "additionalProperties": False}
     return {"items": item, "minItems": 1, "maxItems": most} if spans else {}
 
@@ -131,20 +130,16 @@ def _fit_article(text: str, place: int) -> str:
 
 
 def ask_edits(
-    model: Model, name: str, rows: Sequence[Values], texts: Sequence[str], *, spans: Sequence[Sequence[str]] | None = None,
-    new: Sequence[Sequence[str]] | None = None, number: int = 1, most: int = 1, **settings: Any,
-) -> list[Any]:  # fmt: skip
-    """Ask for up to `number` different rewritings of each text by edits; return them as a local generator does.
+    model: Model, name: str, rows: Sequence[Values], texts: Sequence[str], *, number: int = 1, **settings: Any
+) -> list[Any]:
+    """Ask for up to `number` different rewritings of each text by an edit; return them as a local generator does.
 
     Args:
         model: the language model.
         name: the prompt, whose answer has the field `edits`.
         rows: what the template says about each row.
         texts: the text of each row that is edited.
-        spans: the spans of each text that may be replaced; by default all of `list_spans`.
-        new: the words of which an edit may put some in, for each text; by default, or if a row has none, any.
         number: how many answers are requested for a row, the likeliest first; equal ones count once.
-        most: how many places an answer may edit.
         settings: of `hfcf.prompts.ask`.
 
     Returns:
@@ -152,8 +147,7 @@ def ask_edits(
         says why a text is of no use (`hfcf.text.slips.why_clumsy`, `why_from_example`), or is None. An answer that changes nothing
         is left out.
     """
-    choices = new or [()] * len(texts)
-    limits = [limit_edits(group, most, words) for group, words in zip(spans or map(list_spans, texts), choices, strict=True)]
+    limits = [limit_edits(list_spans(text)) for text in texts]
     places = [i for i, limit in enumerate(limits) if limit]
     asked = sample(model, name, [rows[i] for i in places], [{"edits": limits[i]} for i in places], number, **settings)
     answers = dict(zip(places, asked, strict=True))

@@ -17,7 +17,8 @@ _CLAUSE = {
 _LIST = {"neither", "nor"}
 """Negations that go on behind commas."""
 _FORWARD = {
-    "without", "lack", "lacks", "lacked", "lacking", "outside", "except", "excluding", "unlike", "absent", "unavailable", "impossible",
+    "without", "lack", "lacks", "lacked", "lacking", "outside", "except", "excluding", "unlike", "absent",
+    "unavailable", "impossible",
 }  # fmt: skip
 _PAIRS = {
     ("other", "than"), ("rather", "than"), ("instead", "of"), ("far", "from"), ("apart", "from"), ("aside", "from"),

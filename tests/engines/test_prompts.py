@@ -72,13 +72,13 @@ def test_worked_examples_are_valid_answers(name: str) -> None:
 
 
 def test_examples_are_chosen_by_the_row_and_show_no_more_texts_than_requested() -> None:
-    values = {"claim": "Rome is old.", "evidence": ROW["evidence"], "clauses": [["Rome"], ["Italy", "Latium"]], "lacking": ["old"]}
-    for refuted, verdict, word in ((True, "false", "before 1810"), (False, "true", "Tromsø")):
+    values = {"claim": "Rome is old.", "evidence": ROW["evidence"]}
+    for refuted, word in ((True, "before 1810"), (False, "Tromsø")):
         task, *turns, question = prompts.messages("evidence_claims", shots=9, refuted=refuted, **values)
-        assert f"shows it to be {verdict}" in task["content"]
+        assert ("Correct it" in task["content"]) != refuted
         assert word in str(turns)
         assert len(turns) == 2 * sum(each["when"]["refuted"] == refuted for each in examples("evidence_claims"))
-        assert question["content"].endswith("Must name:\n- Rome\n- Italy or Latium")
+        assert question["content"].endswith(f"\n{'Claim' if refuted else 'Wrong claim'}: Rome is old.")
     for number in (1, 2):
         _, _, answer, *_ = prompts.messages("questions", near=False, title="", marked="", answer="", number=number)
         assert len(json.loads(answer["content"])["questions"]) == number

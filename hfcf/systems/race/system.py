@@ -63,9 +63,11 @@ BASE: dict[str, Any] = {
     "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
     "generator": Model("chat:offline:qwen"),
     "encoder": Model("offline:mpnet"),
-    "num_candidates": 4,
+    "num_candidates": 2,
     "max_new_tokens": 128,
+    "min_kept": 0.5,
     # What only mended small models.
+    "fluency_model": None,
     "corrector": None,
     "min_log_probability": None,
     "max_unsupported": None,
