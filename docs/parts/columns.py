@@ -23,10 +23,12 @@ def columns_table() -> str:
         for stage in (stage for system in examples(cls).values() for stage in system.stages):
             for column, feature in stage.outputs.items():
                 types.setdefault(column, {})[type_of(feature)] = None
-    rows = [
-        (f"`{column}`", COLUMNS[column], "by task" if len(types[column]) > 1 else next(iter(types[column])))
-        for column in sorted(types)
-    ]
+    named = {column: "by task" if len(found) > 1 else next(iter(found)) for column, found in types.items()}
+    first = {kind: column for column, kind in sorted(named.items(), key=lambda item: -len(item[0])) if "{" in kind}
+    rows = []
+    for column, kind in sorted(named.items()):
+        like = first.get(kind, column)
+        rows.append((f"`{column}`", COLUMNS[column], kind if like == column else f"like `{like}`"))
     return table(("column", "meaning", "type"), rows)
 
 
@@ -45,7 +47,7 @@ def written(column: str, feature: Any, signs: bool) -> str:
     """Write a column with the fields of its structs, in bold if the task's rows are recognised by it."""
     name = f"**`{column}`**" if signs else f"`{column}`"
     kind = type_of(feature)
-    return name if kind in ("string", "list of strings") else f"{name} ({kind})"
+    return name if kind == "string" else f"{name} ({kind})"
 
 
 def provenance_table() -> str:
