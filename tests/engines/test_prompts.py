@@ -88,6 +88,7 @@ def test_a_question_near_its_source_is_asked_for_with_the_source_in_view() -> No
     values: dict[str, Any] = {"title": "Rome", "marked": "It was founded in « answer = 753 BC ».", "answer": "753 BC", "number": 2}
     task, *turns, question = prompts.messages("questions", near=True, source="when was oslo founded", **values)
     assert "as near to its words" in task["content"]
+    assert "must not ask the same" in task["content"]
     assert question["content"].endswith("Other question: when was oslo founded")
     assert all("Other question: " in turn["content"] for turn in turns if turn["role"] == "user")
     far = prompts.messages("questions", near=False, source="", **values)

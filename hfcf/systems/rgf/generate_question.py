@@ -48,8 +48,9 @@ class GenerateQuestion(Stage):
         max_answers: how many different answers of a row get questions, the likeliest first; an answer that several passages have
             is asked about in the passage where it is likeliest. A language model takes a request for each answer, and so many
             decide what a row costs. None, as in section 3.3, asks about every answer in every passage.
-        near_source: a language model reads the source's question and stays near it. A trained generator, as in the paper, does not
-            know that question; what is near it is chosen afterwards.
+        near_source: a language model reads the source's question and stays near it. A question without a word of its passage that
+            the source's lacks is rejected: a small model writes the source's question again, which has the source's answer. A
+            trained generator, as in the paper, does not know that question; what is near it is chosen afterwards.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
@@ -124,6 +125,8 @@ class GenerateQuestion(Stage):
                 candidate = reject(candidate, self.name, f"is cut off at {self.max_new_tokens} tokens")
             elif why := text_problem(text["text"], "the question") or text.get("fault") or seen.get(key):
                 candidate = reject(candidate, self.name, why)
+            elif self.near_source and is_prompted(self.generator) and _asks_the_same(source, candidate):
+                candidate = reject(candidate, self.name, "asks for nothing of the passage that the source's question does not name")
             elif self._is_unlikely(text["score"]):
                 candidate = reject(
                     candidate, self.name, f"the log-probability of the question is under {self.min_log_probability:g}"
@@ -136,6 +139,12 @@ class GenerateQuestion(Stage):
     def _is_unlikely(self, score: float | None) -> bool:
         floor = self.min_log_probability
         return score is not None and floor is not None and not reaches(score, floor)
+
+
+def _asks_the_same(source: str, candidate: Candidate) -> bool:
+    """Whether a question has no content word of its passage that the source's question lacks: that one, in other words."""
+    told = prompts.content_words(f"{candidate['title']} {candidate['context']}")
+    return not (prompts.content_words(candidate["question"]) - prompts.content_words(source)) & told
 
 
 def place(candidate: Mapping[str, Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from offline_models import installed
 import hfcf
 from hfcf import prompts
 from hfcf.core.model import Model, commit
+from hfcf.core.stage import Reject
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems import system_class
@@ -37,7 +38,7 @@ def chat(_: int, asked: dict[str, Any]) -> Reply:
 @pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
 def test_the_preset_llm(start: Start) -> None:
     server = start(chat)
-    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None, max_answers=None)
+    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None, max_answers=None, near_source=False)
     ds = rgf(near_misses.rows().select([0]))
     made = hfcf.expand(ds)
     assert {row["answers"]["text"][0] for row in made} >= {"👩‍🚀 Zoë", "Steve Morris", "Dyson Heppell"}
@@ -90,14 +91,30 @@ def test_a_question_stays_near_its_source_where_that_is_asked_for(start: Start, 
     assert result["candidates"][0]["question"] == "who wrote it"  # type: ignore[index]
     (asked,) = server.asked
     assert ("Other question: who read it?" in asked["messages"][-1]["content"]) == near
-    assert ("Stay as near" in asked["messages"][0]["content"]) == near
+    assert ("stay as near" in asked["messages"][0]["content"]) == near
 
 
-def test_presets_with_a_language_model_stay_near_the_source() -> None:
+@pytest.mark.parametrize(
+    ("question", "same"),
+    [("who is it who read it", True), ("who read the book", True), ("who wrote it", False), ("who read it in Oslo", False)],
+)
+def test_the_source_s_question_in_other_words_is_rejected(start: Start, question: str, same: bool) -> None:
+    start(lambda number, asked: say(json.dumps({"questions": [question]})))
+    candidate: dict[str, Any] = {
+        "title": "Oslo", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
+        "change": None, "edits": [], "scores": [], "status": None,
+    }  # fmt: skip
+    for near in (True, False):
+        stage = hfcf.RGF.preset("llm", near_source=near, questions=1).generate_question
+        (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
+        assert (isinstance(result, Reject) and "source's question" in str(result.reason)) == (same and near)
+
+
+def test_only_an_endpoint_is_asked_to_stay_near_the_source() -> None:
     near = {name: system_class("rgf").preset(name).generate_question.near_source for name in ("hub", "llm")}
-    assert near == {"hub": True, "llm": True}
+    assert near == {"hub": False, "llm": True}
     base = system_class("rgf").preset("offline", size="base")
-    assert (base.generator, base.max_answers, base.near_source) == (Model("chat:offline:qwen"), 4, True)
+    assert (base.generator, base.max_answers, base.near_source) == (Model("chat:offline:qwen"), 4, False)
     assert system_class("rgf").preset("offline").max_answers is None
     assert not system_class("rgf").schema["near_source"].default
     assert "near_source" not in system_class("rgf").presets["paper"]
