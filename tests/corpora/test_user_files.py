@@ -64,11 +64,14 @@ def sources(rows: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rows", [[TWAIN, {**TWAIN, "claim": "He died in 1910.", "label": "false"}], TAGGED])
 def test_files_and_frames_of_the_same_rows_are_read_alike(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    read = {name: hfcf.from_dataset(each) for name, each in sources(rows, tmp_path).items()}
+    given = sources(rows, tmp_path)
+    read = {name: hfcf.from_dataset(each) for name, each in given.items()}
     expected = read["list"].to_list()
     assert {name: ds.to_list() for name, ds in read.items()} == dict.fromkeys(read, expected)
     if "claim" in rows[0]:
         assert expected[0]["evidence"] == [{"title": "Mark Twain", "text": TWAIN["evidence"]}]
+        written = {name: hfcf.to_dataset(copied(ds), like=given[name]) for name, ds in read.items()}
+        assert {name: [*pd.DataFrame(new)] for name, new in written.items()} == {name: [*rows[0]] for name in read}
     else:
         assert [row["label"] for row in expected] == ["born_in", "Other"]
         assert expected[0]["tokens"] == ["Ada", "was", "born", "in", "London", "."]

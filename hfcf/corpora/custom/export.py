@@ -21,7 +21,7 @@ from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.labels import label_text
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
 from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, read_quietly
-from hfcf.corpora.custom.tables import Table, as_table, is_frame, splits_of
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, is_frame, splits_of
 
 _SENTENCES = ("text", "sentence")
 """Columns that repeat the sentence of the tokens."""
@@ -96,7 +96,7 @@ def to_dataset(
         }
     if any(map(len, parts.values())):
         _name_repeated(tables, layout, task_of(next(iter(parts.values())).features))
-    written = {split: _with_types(part, given.get(split)) for split, part in written.items()}
+    written = {split: _without_record(_with_types(part, given.get(split))) for split, part in written.items()}
     if isinstance(cf, DatasetDict):
         return DatasetDict(written)
     if is_frame(like):
@@ -189,6 +189,11 @@ def _name_call() -> Iterator[None]:
         yield
     except LayoutError as error:
         raise LayoutError(error.what, error.cures, "hfcf.to_dataset(cf, like=ds") from error
+
+
+def _without_record(table: Dataset) -> Dataset:
+    """Leave out what the reader of a file noted: it is no column of the user's."""
+    return table.remove_columns(RECORD) if RECORD in table.column_names else table
 
 
 def _as_frame(table: Dataset, like: Any) -> Any:
