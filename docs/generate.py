@@ -44,6 +44,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"settings_{name}": partial(settings.settings_list, name) for name, _ in systems.systems(baselines=False)},
     "structure_ablation": checkwhy.ablation_table,
     "compare_crossaug": comparisons.crossaug_table,
+    "compare_crossaug_controls": comparisons.crossaug_controls_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
     "endpoints": systems.endpoints_table,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
-from parts import bench, ratings
+from parts import bench, comparisons, ratings
 
 FIGURE = re.compile(r"(?:^```.*?^```$|`[^`\n]*`)|(<!-- n: ([^>]*?) -->)(.*?)(<!-- /n -->)", re.DOTALL | re.MULTILINE)
 """Code, or a figure in a page: where it begins, its key, its value, where it ends."""
@@ -18,7 +18,7 @@ class UnknownFigureError(LookupError):
 
 def sources() -> dict[str, Callable[[], Mapping[str, str]]]:
     """Return what computes the figures of each kind, by the beginning of their keys."""
-    return {"rated": ratings.figures, "bench": bench.figures}
+    return {"rated": ratings.figures, "bench": bench.figures, "compared": comparisons.figures}
 
 
 def slug(name: str) -> str:
