@@ -19,4 +19,5 @@ def brief(meaning: str) -> str:
     """Shorten a sentence to its first clause, without brackets."""
     clause = re.split(r"; |, see `", re.sub(r" \([^()]*\)", "", meaning), maxsplit=1)[0]
     head = clause.partition(": ")[0]
-    return head if len(head.split()) > 4 and head.count("`") % 2 == 0 else clause
+    whole = head.count("`") % 2 == 0 and head.count("{") == head.count("}")
+    return head if len(head.split()) > 4 and whole else clause

@@ -71,6 +71,10 @@ def systems_table() -> str:
     return table(header, rows)
 
 
+GIVEN = {"rand_agen_qgen": "with `passages`", "revisions": 'only with human revisions: `revisions={"from": […]}`'}
+"""What a user gives to a baseline that no preset has."""
+
+
 def baselines_table() -> str:
     header = ("system", "class", "task", "label", "what it does", "offline")
     rows = [
@@ -80,7 +84,7 @@ def baselines_table() -> str:
             ", ".join(sorted(cls.works_on(), reverse=True)),
             "flips" if cls.flips else "kept",
             first_sentence(paragraphs(cls)[0]),
-            "yes" if "offline" in cls.presets else "no",
+            GIVEN.get(name, "yes") if "offline" in cls.presets else "no",
         )
         for name, cls in systems(baselines=True)
     ]

@@ -16,8 +16,13 @@ def paragraphs(thing: Any) -> list[str]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, without its full stop."""
-    return re.split(r"(?<=[^.])\.(?= [A-Z\"`]|$)", text, maxsplit=1)[0]
+    """Return the first sentence of a text, without its full stop; a full stop in brackets ends no sentence.
+
+    >>> first_sentence("Draw a passage (Rand. Agen-Qgen). It is new.")
+    'Draw a passage (Rand. Agen-Qgen)'
+    """
+    ends = (found.start() for found in re.finditer(r"(?<=[^.])\.(?= [A-Z\"`]|$)", text))
+    return text[: next((end for end in ends if text.count("(", 0, end) == text.count(")", 0, end)), len(text))]
 
 
 def arguments(thing: Any) -> dict[str, str]:

@@ -82,9 +82,9 @@ class Fever(Corpus):
         hub_id="fever/fever",
         splits={"train": 145_449, "validation": 19_998, "paper_dev": 9_999, "paper_test": 9_999},
         labels={**{label: label for label in LABELS}, **RTE_LABELS},
-        release="fever.ai",
-        layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`",
-        notes="or the RTE form with text",
+        release="fever.ai, or with text (the RTE form, `RTE-Fever/`) from github.com/asaakyan/covidfact",
+        layout="`train.jsonl`, `shared_task_dev.jsonl`, `paper_*.jsonl`, `wiki-pages/`, or the RTE form's files",
+        notes="",
     )
     FILES = (*split_files("{}.jsonl", names=_NAMES), *_RTE)
     ONE_FORM = True

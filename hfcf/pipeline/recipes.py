@@ -14,6 +14,7 @@ from hfcf.core import recipe as recipes
 from hfcf.core.recipe import Files, Recipe, Text
 from hfcf.core.settings import Positive, Seed
 from hfcf.metrics.shared.parsing import read_metrics
+from hfcf.systems import system_class, systems
 
 
 class Distractors(Recipe):
@@ -171,6 +172,16 @@ class RunRecipe(RowsRecipe):
     preference pairs for TRL ("preference"); see `hfcf.pair`."""
     ray: RayResources | None = None
     """For `--engine ray`: the actors of stages and what each gets."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_settings(cls, content: Any) -> Any:
+        """Raise for settings of the system that stand beside `settings`, not under it."""
+        if isinstance(content, Mapping) and (name := content.get("system")) in list(systems()):
+            for key in content:
+                if key not in cls.model_fields and key in system_class(name).schema:
+                    raise ValueError(f"{key!r} is a setting of {name}: write it under settings: (--set settings.{key}=…)")
+        return content
 
     @field_validator("push", mode="before")
     @classmethod

@@ -52,6 +52,13 @@ def test_the_page_of_stages_has_what_each_reads_and_fills() -> None:
     assert shown == expected
 
 
+def test_a_setting_is_described_by_a_whole_clause() -> None:
+    told = {line.partition("=")[0].removeprefix("- `"): line for line in section(REFERENCE / "settings.md", "CCG").splitlines()}
+    assert '"all"' in told["phrases"]
+    for line in told.values():
+        assert all(line.count(opened) == line.count(closed) for opened, closed in ("()", "{}", "[]")), line
+
+
 def test_the_page_of_stages_names_every_system_that_has_one() -> None:
     shown: dict[str, set[str]] = {}
     for title in ("RACE", "CrossAug", "CCG", "RGF", "CheckWhy", "Baselines"):

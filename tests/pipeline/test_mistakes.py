@@ -53,6 +53,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
             ["no folder out/nope", "hfcf train train_verifier --out out/nope", "preset=offline"],
         ),
         (["settings.verifier=a_file"], ["a_file is a file"]),
+        (["num_beams=3"], ["num_beams", "settings.num_beams="]),  # a setting that stands beside `settings`
         (["settings.verifier=a_folder"], ["no config.json"]),
         (["settings.verifier=offline:minlm"], ["no offline model 'minlm'"]),
         (["settings.verifier={name: offline:minilm, adapter: 'hfcf:verifer'}"], ["hfcf:verifier"]),

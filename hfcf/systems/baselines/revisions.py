@@ -81,7 +81,8 @@ class Revisions(System):
     """Human revisions, as Kaushik, Hovy and Lipton (ICLR 2020) train on them: each text once more, with a changed label.
 
     Args:
-        revisions: see `TakeRevisions`.
+        revisions: where the human revisions of your rows are, `{"from": [{"corpus": "cad_imdb", "data_dir": …}]}`. It must be
+            given, since the baseline writes nothing itself. See `TakeRevisions`.
         verifier: see `JudgeCandidates`; None accepts every revision.
 
     >>> [stage.name for stage in Revisions().stages]
