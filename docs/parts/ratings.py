@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +31,30 @@ def percent(counts: Counts, kind: str) -> str:
 def counts() -> dict[str, dict[str, Counts]]:
     """Count the right pairs of each system and preset; pairs of older versions are not counted."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rated():
-        if row["version"] != "after" or row["system"] not in system_names():
-            continue
+    for row in filter(_current, rated()):
         label, sound, close = row["label"] == row["read_as"], bool(row["sense"]), bool(row["counterfactual"])
-        read = {"pairs": True, "label": label, "all": label and sound, "counterfactual": close, "both": label and sound and close}
+        read = {"pairs": True, "label": label, "all": label and sound, "close": close, "both": label and sound and close}
         entry = found.setdefault(row["system"], {}).setdefault(row["preset"], {"corpus": row["corpus"], "date": row["date"]})
         entry.update({name: entry.get(name, 0) + value for name, value in read.items()})
     return found
 
 
+def _current(row: Mapping[str, Any]) -> bool:
+    """Whether a pair is of today's version of a system."""
+    return row["version"] == "after" and row["system"] in system_names()
+
+
 def figures() -> dict[str, str]:
     """Return counts and shares of the rated pairs by SYSTEM.FIELD or SYSTEM.PRESET.FIELD; without a preset it is "offline".
 
-    Fields: `pairs`, `date`, `corpus`; `label`, `all`, `counterfactual` and `both` in percent, and with `_pairs` counted.
+    Fields: `pairs`, `date`, `corpus`; `label`, `all`, `close` and `both` in percent, and with `_pairs` counted.
+    `earlier` is how many pairs of older versions are stored.
     """
-    found: dict[str, str] = {}
+    found = {"earlier": str(sum(not _current(row) for row in rated()))}
     for system, presets in counts().items():
         for preset, read in presets.items():
             texts = {name: str(value) for name, value in read.items() if name in ("pairs", "date", "corpus")}
-            for name in ("label", "all", "counterfactual", "both"):
+            for name in ("label", "all", "close", "both"):
                 texts |= {name: percent(read, name), f"{name}_pairs": str(read[name])}
             found |= {f"{system}.{preset}.{name}": text for name, text in texts.items()}
             if preset == "offline":
@@ -71,65 +76,42 @@ def rated() -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RESULTS / "rated_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+KINDS = {"label": "label right, %", "all": "everything right, %", "close": "close, %", "both": "right and close, %"}
+"""The columns of shares."""
+
+
 def rated_table() -> str:
-    """Return what was found right in each sheet, with 95 % intervals of the shares."""
-    sheets: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rated():
-        sheets.setdefault(tuple(row[key] for key in ("system", "preset", "version", "corpus", "date")), []).append(row)
-    header = (
-        "system",
-        "preset",
-        "version",
-        "rows of",
-        "date",
-        "pairs",
-        "label right, %",
-        "everything right, %",
-        "close, %",
-        "right and close",
+    """Return what is right in the pairs of each system and preset, as shares of today's version with 95 % intervals."""
+    return table(
+        ("system", "preset", "rows of", "date", "pairs", *KINDS.values()),
+        (
+            (system_class(system).__name__, preset, read["corpus"], read["date"], str(read["pairs"]), *_shares(read, KINDS))
+            for system, presets in sorted(counts().items())
+            for preset, read in sorted(presets.items())
+        ),
     )
-    lines = []
-    for about, rows in sorted(sheets.items(), key=lambda item: (item[0][0], item[0][2])):
-        label = [row["label"] == row["read_as"] for row in rows]
-        sound = [right and bool(row["sense"]) for right, row in zip(label, rows, strict=True)]
-        close = [bool(row["counterfactual"]) for row in rows]
-        both = sum(right and near for right, near in zip(sound, close, strict=True))
-        lines.append(
-            [
-                _NAMES.get(about[0], about[0]),
-                *about[1:],
-                str(len(rows)),
-                *(_interval(sum(each), len(rows)) for each in (label, sound, close)),
-                str(both),
-            ]
-        )
-    return table(header, lines)
-
-
-_NAMES = {"race, before its last floors": "race, an earlier one"}
-"""How tables name a sheet whose name in the results only its author understands."""
 
 
 def headline_table() -> str:
     """Return what is right in the pairs of each system's preset "offline", as shares of today's version with 95 % intervals."""
-    kinds = {"label": "label right, %", "counterfactual": "close, %", "both": "right and close, %"}
-    rows = [
+    kinds = {kind: title for kind, title in KINDS.items() if kind != "all"}
+    return table(
+        ("system, preset `offline`", "rows of", "pairs read", *kinds.values()),
         (
-            system_class(system).__name__,
-            preset["corpus"],
-            str(preset["pairs"]),
-            *(_interval(preset[kind], preset["pairs"]) for kind in kinds),
-        )
-        for system, presets in sorted(counts().items())
-        for preset in [presets["offline"]]
-    ]
-    return table(("system, preset `offline`", "rows of", "pairs read", *kinds.values()), rows)
+            (system_class(system).__name__, read["corpus"], str(read["pairs"]), *_shares(read, kinds))
+            for system, presets in sorted(counts().items())
+            for read in [presets["offline"]]
+        ),
+    )
 
 
-def _interval(right: int, of: int) -> str:
-    """Return a share in percent, with Wilson's interval of 95 %."""
-    low, high = binomtest(right, of).proportion_ci(0.95, method="wilson")
-    return f"{100 * right / of:.0f} ({100 * low:.0f}–{100 * high:.0f})"
+def _shares(read: Counts, kinds: Iterable[str]) -> list[str]:
+    """Return shares of the read pairs in percent, with Wilson's intervals of 95 %."""
+    shares = []
+    for kind in kinds:
+        low, high = binomtest(read[kind], read["pairs"]).proportion_ci(0.95, method="wilson")
+        shares.append(f"{100 * read[kind] / read['pairs']:.0f} ({100 * low:.0f}–{100 * high:.0f})")
+    return shares
 
 
 def earlier_table() -> str:
@@ -143,7 +125,7 @@ def earlier_table() -> str:
 
 def pairs_page() -> str:
     """Return a page of HTML that shows every rated pair and filters them; it needs nothing else."""
-    names = ("system", "version", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
+    names = ("system", "preset", "version", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
     lines = [list(names), *([row[name] for name in names] for row in rated())]
     held = json.dumps(lines, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return Path(__file__).with_name("pairs.html").read_text(encoding="utf-8").replace("PAIRS", held)

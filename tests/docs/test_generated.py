@@ -56,7 +56,7 @@ def test_a_stale_page_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "Right: <!-- n: rated.RACE.label -->50 %<!-- /n -->." in text_of(page)
     assert generate.main(["--check"], tmp_path, whole) == 0
     counted = json.loads(text_of(tmp_path / "hfcf" / "hub" / "rated_pairs.json"))["race"]["offline"]
-    numbers = {"pairs": 2, "label": 1, "all": 1, "counterfactual": 2, "both": 1}
+    numbers = {"pairs": 2, "label": 1, "all": 1, "close": 2, "both": 1}
     assert counted == {"corpus": "fever", "date": "2026-01-01", **numbers}
 
 

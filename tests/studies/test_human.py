@@ -598,12 +598,12 @@ def test_shares_and_intervals_by_hand(tmp_path: Path) -> None:
     answers = {
         "label": dict(zip(rows, "2212", strict=True)),  # REFUTES is the rows' own: three of four are right
         "sense": dict(zip(rows, "1010", strict=True)),
-        "counterfactual": dict(zip(rows, "1100", strict=True)),
+        "close": dict(zip(rows, "1100", strict=True)),
     }
     fill(tmp_path, lambda rater, item, name: answers[name][item["methods"]["mine"]["row"]])
     numbers = {name: strata["all"] for name, strata in read_ratings(tmp_path)["methods"]["mine"].items()}
     assert {name: scores["share"] for name, scores in numbers.items()} == {
-        "label": 0.75, "sense": 0.5, "everything": 0.25, "counterfactual": 0.5,
+        "label": 0.75, "sense": 0.5, "everything": 0.25, "close": 0.5,
     }  # fmt: skip
     # Wilson: (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), with z = 1.96 and n = 4.
     assert numbers["label"]["interval"] == pytest.approx([0.30064, 0.95441], abs=1e-4)
