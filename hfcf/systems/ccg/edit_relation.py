@@ -170,11 +170,12 @@ class EditRelation(Stage):
             return editor.train_editor(rows, hp, max_target=self.max_new_tokens)
 
         flips = [column for column in self.optional if column in (ds.column_names or [])]
-        rows = [row for row in training_rows(ds, "causal_terms", *flips) if row["causal_terms"] and _rests_on_them(row)]
+        every = training_rows(ds, "causal_terms", *flips)
+        rows = [row for row in every if row["causal_terms"] and _rests_on_them(row)]
         examples = [row for row in rows if (row.get("status") or {}).get("accepted") is not False]
-        if self.phrases is not None and self.use_editor and (why := without_phrases(_labels(rows), self.phrases)):
+        if self.phrases is not None and self.use_editor and (why := without_phrases(_labels(every), self.phrases)):
             log.warning("%s: %s", self.name, why)
-        chooses = self.phrases is not None and self.chooses_phrases and any(row["label"] in self.phrases.relations for row in rows)
+        chooses = self.phrases is not None and self.chooses_phrases and not _labels(every).isdisjoint(self.phrases.relations)
         trains = self.use_editor and self.editor is None and not chooses
         content = editor.learn_editor(examples, train if trains else None)
         if chooses:

@@ -46,7 +46,11 @@ LLM: dict[str, Any] = {
 }  # fmt: skip
 """A language model behind `HFCF_LLM_URL` picks a new relation and words for it, in one answer. It must then prefer this relation
 in the new sentence, and more than in the source's. WordNet, spaCy's parser, and SmolLM2, which rejects what reads badly, are
-local."""
+local.
+
+For relations that have phrases, `editor=None` and `verifier=None` are better than a small model: for 34 rows of SemEval's
+development set Qwen2.5-Coder-1.5B wrote one sentence that it then accepted, and phrases gave 8 of 16 rows a sentence, without any
+training."""
 
 HUB: dict[str, Any] = {
     **LLM, "editor": chat_model(), "verifier": chat_model(), "tagger": Parser(backend="spacy", model=Model("en_core_web_sm")),

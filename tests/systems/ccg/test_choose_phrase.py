@@ -137,6 +137,8 @@ def test_rows_in_which_no_word_flipped_are_for_phrases_alone(losses: Any, tiny_m
     losses({"moved into": 10, "lay in": 12})
     row = source(preliminary_terms=[])
     assert fitted()(row)["candidates"][0]["text"] == "The eggs lay in boxes ."
+    # No indicator looks for flips where a language model is to pick the words: the phrases need none.
+    assert stage().fit(Dataset.from_list([row]))(row)["candidates"][0]["text"] == "The eggs lay in boxes ."
     plain = stage(language_model=None, editor=Model(tiny_model("t5")), closed=True)
     made = plain.fit(Dataset.from_list([row]))(row)
     assert "no word changes the indicator's prediction" in made["status"]["reason"]
