@@ -19,8 +19,12 @@ Counts = dict[str, Any]
 
 
 def count_ratings() -> str:
-    """Return the counts as JSON."""
-    return json.dumps(counts(), indent=1) + "\n"
+    """Return the counts of presets at their default size, as JSON."""
+    named = {
+        system: {preset: read for preset, read in presets.items() if preset in system_class(system).presets}
+        for system, presets in counts().items()
+    }
+    return json.dumps(named, indent=1) + "\n"
 
 
 def percent(counts: Counts, kind: str) -> str:
@@ -124,8 +128,8 @@ def earlier_table() -> str:
 
 
 def pairs_page() -> str:
-    """Return a page of HTML that shows every rated pair and filters them; it needs nothing else."""
-    names = ("system", "preset", "version", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
-    lines = [list(names), *([row[name] for name in names] for row in rated())]
+    """Return a page of HTML that shows every rated pair of today's versions and filters them; it needs nothing else."""
+    names = ("system", "preset", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
+    lines = [list(names), *([row[name] for name in names] for row in filter(_current, rated()))]
     held = json.dumps(lines, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return Path(__file__).with_name("pairs.html").read_text(encoding="utf-8").replace("PAIRS", held)
