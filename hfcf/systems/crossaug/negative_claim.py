@@ -80,29 +80,29 @@ class GenerateNegativeClaim(Stage):
             is BART-base, trained on WikiFactCheck-English (released). Or "llm:NAME" or "chat:NAME": a language model reads the
             evidence too, and answers with edits of c: one for each candidate, the likeliest first.
         num_beams: beams of the search (5 in the released code).
-        num_candidates: the number of hypotheses to read; c′ is the first complete hypothesis that is not c. The paper reads 1.
+        num_candidates: the number of proposals to read; c′ is the first complete proposal that is not c. The paper reads 1.
         max_new_tokens: longest claim, in tokens.
-        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first hypothesis that, by its verdict, the evidence refutes.
+        verifier: a three-way verifier, or "llm:NAME"; c′ is then the first proposal that, by its verdict, the evidence refutes.
             The paper has no verifier.
-        judges: further verifiers, which must agree; they judge only hypotheses that the verifier refutes.
+        judges: further verifiers, which must agree; they judge only proposals that the verifier refutes.
         certainty: the probability that each verifier must give that verdict (0–1).
         max_length: tokens of claim and evidence that the verifier reads.
-        exclude_same: leave out hypotheses that can't be refuted, as far as WordNet tells. They differ from c only in articles, case
+        exclude_same: leave out proposals that can't be refuted, as far as WordNet tells. They differ from c only in articles, case
             or inflection, by a synonym or a broader word, or by words that the evidence already has. See
-            `hfcf.engines.label_preserving.why_preserving`. A row without other hypotheses is rejected with the reason of the first.
+            `hfcf.engines.label_preserving.why_preserving`. A row without other proposals is rejected with the reason of the first.
             The paper has no such check.
-        exclusive: keep only hypotheses that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`).
+        exclusive: keep only proposals that exclude c, as far as English words tell (`hfcf.engines.contradiction.why_compatible`).
             They have another number, date, name or nationality, an antonym, a negation, or another kind of thing. A person may be
-            an actor and a singer, so the verifiers of the offline preset are wrong about most other hypotheses. The paper has no
+            an actor and a singer, so the verifiers of the offline preset are wrong about most other proposals. The paper has no
             such check.
-        best: choose the best hypothesis instead of the first. It has fewer separate changes, else no negation, else fewer words
+        best: choose the best proposal instead of the first. It has fewer separate changes, else no negation, else fewer words
             more or less. Next come a change that the evidence can follow, the generator as writer, and a nearer kind. A higher
             probability that the evidence refutes it decides last.
         negations: the share (0–1) of the rows whose c′ may have a negation that c lacks; other rows are rejected if the evidence
-            refutes no other hypothesis. A language model's negations are refuted more often than its other values, and a model that
+            refutes no other proposal. A language model's negations are refuted more often than its other values, and a model that
             is trained on them learns "not" for REFUTES. The paper does not limit them.
-        fluency_model: a decoder-only language model that measures how fluent hypotheses are; the paper has none.
-        max_perplexity_ratio: leave out hypotheses whose perplexity is more than so many times that of c.
+        fluency_model: a decoder-only language model that measures how fluent proposals are; the paper has none.
+        max_perplexity_ratio: leave out proposals whose perplexity is more than so many times that of c.
 
     >>> GenerateNegativeClaim().generator.name
     'minwhoo/bart-base-negative-claim-generation'
