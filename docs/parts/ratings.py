@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,8 @@ def figures() -> dict[str, str]:
             texts = {name: str(value) for name, value in read.items() if name in ("pairs", "date", "corpus")}
             for name in ("label", "all", "close", "both"):
                 texts |= {name: percent(read, name), f"{name}_pairs": str(read[name])}
-            found |= {f"{system}.{preset}.{name}": text for name, text in texts.items()}
+            key = re.sub(r"\W+", "_", preset)  # as keys of figures have it
+            found |= {f"{system}.{key}.{name}": text for name, text in texts.items()}
             if preset == "offline":
                 found |= {f"{system}.{name}": text for name, text in texts.items()}
     return found
