@@ -121,7 +121,6 @@ def test_a_copy_without_the_adapters_makes_no_empty_wheel(tmp_path: Path) -> Non
     assert not list(tmp_path.glob("*.whl"))
 
 
-@pytest.mark.slow
 def test_a_wheel_holds_every_file(wheels: tuple[Path, Path]) -> None:
     library, adapters = map(contents, wheels)
     inside = [name for name in tracked() if name.startswith(("hfcf/", "recipes/")) and (ROOT / name).is_file()]
