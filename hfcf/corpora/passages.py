@@ -25,6 +25,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -84,18 +85,22 @@ def load_passages(*, data_dir: str | PathLike[str] | None = None, data_files: An
 
 def _passages(files: Sequence[Path], left_out: list[str], reject: bool) -> Iterator[passage_store.Row]:
     """Yield the passages of files, and collect what is left out."""
-    number = 0
+    number, seen = 0, set[int]()  # hashes: ids of millions of passages would take twice the memory
     for path in files:
         for record in read_records(path):
             title, text, name = (record.value.get(column) for column in ("title", "text", "id"))
-            name = str(number if name is None else name)
-            if why := record.unreadable or passage_problem(title or "", text) or passage_problem("", name):
+            if name is None:
+                name = next(free for free in count(number) if hash(str(free)) not in seen)
+            name = str(name)
+            why = record.unreadable or passage_problem(title or "", text) or passage_problem("", name)
+            if why := why or (f"the id {name!r} is that of an earlier passage" if hash(name) in seen else None):
                 if not reject:
                     cure = 'correct the line, or leave such lines out with on_error="reject"'
                     raise CorpusError(f"{path}, {record.place}: {why}; {cure}")
                 left_out.append(f"{path}, {record.place}: {why}")
                 continue
             number += 1
+            seen.add(hash(name))
             yield name, str(title or ""), str(text)
     if not number:
         raise CorpusError(f"{', '.join(map(str, files))}: no passages; {len(left_out):,} records left out")

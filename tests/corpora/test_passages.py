@@ -112,6 +112,19 @@ def test_broken_tables_are_errors(table: str, why: str, tmp_path: Path) -> None:
         hfcf.load("passages", data_files=tmp_path / "a.tsv")
 
 
+def test_an_id_that_occurs_before_is_told(tmp_path: Path) -> None:
+    lines = [{"id": "1", "text": "Rome."}, {"text": "Oslo."}, {"text": "Bonn."}, {"id": "1", "text": "Paris."}, {"text": "Lima."}]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(CorpusError) as error:
+        hfcf.load("passages", data_files=str(path))
+    assert all(part in str(error.value) for part in ("line 4", "'1'"))
+    ds = hfcf.load("passages", data_files=str(path), on_error="reject")
+    assert ds["text"][:] == ["Rome.", "Oslo.", "Bonn.", "Lima."]
+    assert ds["id"][:] == ["1", "2", "3", "4"], "a number that is an id is no passage's number"
+    assert "line 4" in ds.info.description
+
+
 def test_stray_quotes_swallow_no_passage(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text('id\ttext\ttitle\n1\t"a\tA\n2\tb\tB\n3\tc"\tC\n', encoding="utf-8")
     assert hfcf.load("passages", data_files=tmp_path / "a.tsv")["text"][:] == ['"a', "b", 'c"']
