@@ -511,7 +511,7 @@ def answers(folder: Path) -> int:
 
 @pytest.mark.slow
 def test_after_a_kill_in_the_middle_of_generation_no_call_is_repeated(content: dict[str, Any], tmp_path: Path, cache: Path) -> None:
-    recipe_file = written({**content, "limit": 12}, tmp_path / "mine.yaml")
+    recipe_file = written({**content, "limit": 36}, tmp_path / "mine.yaml")
     tests = str(Path(__file__).parents[1])
 
     def environ(name: str) -> dict[str, str]:
