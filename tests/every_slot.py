@@ -21,7 +21,7 @@ def answer_to(asked: Mapping[str, Any]) -> dict[str, Any]:
     seed = asked.get("seed", 13)
     # Each draw and each attempt picks other words.
     turn = seed // 1000 + seed % 1000 - 13
-    kinds = {"edits": _edits, "quote": _quoted, "words": _words, "label": _label, "relation": _relation, "texts": _texts}
+    kinds = {"edits": _edits, "claim": _claim, "words": _words, "label": _label, "relation": _relation, "texts": _texts}
     return kinds[kind](question, turn)
 
 
@@ -30,19 +30,23 @@ def reply(_: int, asked: dict[str, Any]) -> Reply:
 
 
 def _edits(question: str, turn: int) -> dict[str, Any]:
-    claim, (evidence, _, clauses) = _part(question, "Claim"), question.partition("Evidence:")[2].partition("Must name:")
-    words = [word for word in list_spans(claim, 1) if word[0].isupper() or word[0].isdigit()]
-    if not clauses:
-        told = [word for word in words if mentions(evidence, word)] or words
-        return {"edits": [{"old": told[-1 - turn % len(told)], "new": "Zembla"}]}
-    names = [name for clause in re.findall(r"^- (.*)$", clauses, re.MULTILINE) for name in clause.split(" or ")]
+    claim, evidence = _part(question, "Claim"), question.partition("Evidence:")[2]
+    words = _names(claim)
+    told = [word for word in words if mentions(evidence, word)] or words
+    return {"edits": [{"old": told[-1 - turn % len(told)], "new": "Zembla"}]}
+
+
+def _claim(question: str, turn: int) -> dict[str, Any]:
+    """The claim with a name of the evidence in the place of one that the evidence lacks."""
+    evidence, _, claim = question.partition("Evidence:")[2].partition("\nWrong claim: ")
+    words = _names(claim)
     untold = [word for word in words if not mentions(evidence, word)] or words
-    new = next((name for name in names if not mentions(claim, name)), names[0])
-    return {"edits": [{"old": untold[-1 - turn % len(untold)], "new": new}]}
+    new = next((name for name in _names(evidence)[::-1] if not mentions(claim, name)), "Zembla")
+    return {"claim": claim.replace(untold[-1 - turn % len(untold)], new)}
 
 
-def _quoted(question: str, turn: int) -> dict[str, Any]:
-    return {"quote": "it says so", **_edits(question, turn)}
+def _names(text: str) -> list[str]:
+    return [word for word in list_spans(text, 1) if word[0].isupper() or word[0].isdigit()]
 
 
 def _words(question: str, turn: int) -> dict[str, Any]:

@@ -135,4 +135,5 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
     fields = set(asked["response_format"]["json_schema"]["schema"]["properties"])
     if "questions" in fields:
         return {"questions": ["who is the captain with 8 letters", "who is it"]}
-    return (every_slot if fields & {"edits", "words", "label", "old", "texts"} else scripted_llm).answer_to(asked)
+    corrected = "\nWrong claim: " in asked["messages"][-1]["content"]
+    return (every_slot if corrected or fields & {"edits", "words", "label", "old", "texts"} else scripted_llm).answer_to(asked)
