@@ -30,7 +30,7 @@ class CheckEdit(Stage):
         judges: further verifiers, which must give the same verdict; they are asked only about what the verifier accepts.
         certainty: the probability that each of them must give that verdict (0–1).
         max_length: tokens of claim and evidence.
-        by_words: also keep E′ whose words exclude the claim, whatever the verifier and judges say; see
+        by_words: also keep E′ whose words exclude the claim, unless a model finds it open (NOT ENOUGH INFO); see
             `hfcf.systems.race.follow.excludes`. The paper has no such rule; small verifiers miss a changed value.
 
     >>> list(CheckEdit(verifier=Model("roberta-base")).inputs)
