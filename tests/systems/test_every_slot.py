@@ -115,7 +115,7 @@ def misbehave(number: int, asked: dict[str, Any]) -> Reply:
     if number % 5 == 1:
         return (body({"error": "slow down"}, 429), body("oops", 500), hang_up)[number % 3]
     answer = every_slot.answer_to(asked)
-    wrong: dict[str, Any] = {"label": "MAYBE", "edits": [3], "old": "Nowhere", "words": [{"piece": "0"}], "texts": None}
+    wrong: dict[str, Any] = {"label": "MAYBE", "edits": [3], "old": "Nowhere", "words": [{"piece": "0"}], "texts": None, "claim": 3}
     faults = {
         1: say("I can't help with that."), 2: say(json.dumps(answer)[:-4], finish="length"),
         3: say(json.dumps({**answer, **{name: wrong[name] for name in answer if name in wrong}})),
