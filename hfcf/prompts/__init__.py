@@ -5,7 +5,8 @@ before every answer. Each worked example is a question of the user with the answ
 that they see in turns; they mistake the same examples inside one message for part of the question.
 
 A prompt that changes a text asks for edits of it (`hfcf.prompts.edits`): what comes back is then close to its source, and an
-answer of 15 tokens does what took 60.
+answer of 15 tokens does what took 60. RACE's alone, `evidence_claims`, asks for the claim as a whole: several of its facts can be
+wrong.
 """
 
 from __future__ import annotations
@@ -113,12 +114,14 @@ def ask_texts(model: Model, name: str, rows: Sequence[Values], *, number: int, *
     return [
         answer
         if "error" in answer
-        else [
-            {"text": text, "score": None, "finished": True, "fault": why_example(text, values, shown)}
-            for text in drop_repeats(answer["answer"][field])[:number]
-        ]
+        else [as_hypothesis(text, why_example(text, values, shown)) for text in drop_repeats(answer["answer"][field])[:number]]
         for values, answer in zip(rows, answers, strict=True)
     ]
+
+
+def as_hypothesis(text: str, fault: str | None) -> dict[str, Any]:
+    """Return a language model's text as a local generator gives one; `fault` says why it is of no use."""
+    return {"text": text, "score": None, "finished": True, "fault": fault}
 
 
 def why_example(text: str, values: Values, examples: Sequence[Values]) -> str | None:

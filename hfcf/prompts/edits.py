@@ -14,7 +14,7 @@ from typing import Any
 from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.engines.llm.engine import LanguageModel
-from hfcf.prompts import Limits, Values, texts_of
+from hfcf.prompts import Limits, Values, as_hypothesis, texts_of
 from hfcf.text.normalise import dedup_key
 from hfcf.text.slips import why_clumsy
 from hfcf.text.words import takes_an
@@ -191,5 +191,5 @@ def _hypotheses(text: str, values: Values, answers: Sequence[Mapping[str, Any]],
         except ValueError:
             continue  # it is no other text
         fault = why_clumsy(new, text) or why_from_example(edits, values, examples)
-        results.setdefault(new, {"text": new, "score": None, "finished": True, "fault": fault})
+        results.setdefault(new, as_hypothesis(new, fault))
     return [*results.values()]

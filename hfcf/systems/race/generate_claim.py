@@ -18,7 +18,7 @@ from hfcf.engines.corrector import MOST, Corrector, Span, check_corrector, join_
 from hfcf.engines.generator import Generator, restore_words
 from hfcf.engines.label_preserving import are_inflections, why_preserving
 from hfcf.engines.wordnet import wordnet
-from hfcf.prompts import Values, drop_repeats, why_example
+from hfcf.prompts import Values, as_hypothesis, drop_repeats, why_example
 from hfcf.prompts.edits import sample
 from hfcf.systems.race.explain import SENTENCES
 from hfcf.systems.race.follow import FOLLOWED, follow_edits
@@ -333,8 +333,7 @@ def _written(claim: str, values: Values, answers: Sequence[Mapping[str, Any]], e
     texts = drop_repeats(answer["answer"]["claim"] for answer in answers if "error" not in answer)
     if not texts:
         return answers[0]
-    faults = [why_clumsy(text, claim) or why_example(text, values, examples) for text in texts]
-    return [{"text": text, "score": None, "finished": True, "fault": fault} for text, fault in zip(texts, faults, strict=True)]
+    return [as_hypothesis(text, why_clumsy(text, claim) or why_example(text, values, examples)) for text in texts]
 
 
 def _same_label(row: Mapping[str, Any], text: str) -> str | None:
