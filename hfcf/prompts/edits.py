@@ -58,16 +58,19 @@ def limit_edits(spans: Sequence[str], most: int = 1) -> dict[str, Any]:
 def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()) -> str:
     """Return the text with the edits, each everywhere where its words stand; an indefinite article follows the new word.
 
+    Small models repeat an edit of a list word for word: it is made once.
+
     Raises:
         ValueError: the edits change nothing, or one names words that are not there, puts nothing in, or touches another; the
             message is the reason.
 
     >>> apply_edits("Ann is a singer.", [{"old": "is a", "new": "was a"}, {"old": "singer", "new": "actor"}])
     'Ann was an actor.'
+    >>> apply_edits("Ann has a cat.", [{"old": "cat", "new": "dog"}] * 2)
+    'Ann has a dog.'
     """
     places: list[tuple[int, str, int]] = []
-    for edit in edits:
-        old, new = edit["old"], " ".join(edit["new"].split())
+    for old, new in dict.fromkeys((edit["old"], " ".join(edit["new"].split())) for edit in edits):
         found = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)] if old else []
         free = [(start, end) for start, end in found if not any(start < right and left < end for left, right in outside)]
         if not free:

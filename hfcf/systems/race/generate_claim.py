@@ -101,8 +101,8 @@ class GenerateClaim(Stage):
 
     - *Follow*: where the edits of E′ touch words of the claim, the claim with the same edits; no other writer is then asked.
     - *Correct* (Thorne and Vlachos 2021, Evidence-based Factual Error Correction). The words that the evidence does not bear out
-      are masked in several ways, and a T5 fills the masks from the evidence. The evidence is E; for a SUPPORTS row E′. See
-      `hfcf.systems.race.generate_claim`.
+      are masked in several ways (`choose_masks`), and a T5 fills the masks from the evidence. The evidence is E; for a
+      SUPPORTS row E′.
 
     With either, each candidate names its writer in its scores: "writer: follow", "writer: correct" or "writer: generate", with the
     value 1. A claim that two writers write counts once, as the first writer's.
