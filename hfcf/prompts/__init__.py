@@ -40,8 +40,8 @@ FAILED = "the language model: {}"
 """The reason of a row or candidate for which a language model gave no valid answer."""
 _OURS = resources.files("hfcf.prompts")
 _BLOCKS = ("task", "question")
-_FORMAT = "4"
-"""Raise it when all prompts put a row into other words."""
+_FORMAT = "5"
+"""Raise it when all prompts put a row into other words, or the same answer gives another text."""
 
 
 class Prompt(Protocol):

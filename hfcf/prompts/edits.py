@@ -32,7 +32,7 @@ SAMPLED = 0.8
 _APART = 1000
 """The distance between the seeds of two samples: each retry of a sample uses the next seed."""
 _ARTICLE = re.compile(r"\b[Aa]n? $")
-_DETERMINED = re.compile(r"(?:an?|the|this|that|his|her|its|their|no|one|two|some|many)\b", re.IGNORECASE)
+_DETERMINED = re.compile(r"(?:not )?(?:an?|the|this|that|his|her|its|their|no|one|two|some|many)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_](?:\S*[^\W_])?[%$€£]?|[$€£]\S*\d")
 
 
@@ -68,6 +68,8 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
     'Ann was an actor.'
     >>> apply_edits("Ann has a cat.", [{"old": "cat", "new": "dog"}] * 2)
     'Ann has a dog.'
+    >>> apply_edits("Ann is a singer.", [{"old": "singer", "new": "not an actor"}])
+    'Ann is not an actor.'
     """
     places: list[tuple[int, str, int]] = []
     for old, new in dict.fromkeys((edit["old"], " ".join(edit["new"].split())) for edit in edits):

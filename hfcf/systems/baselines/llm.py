@@ -54,8 +54,6 @@ class RewriteLlm(Stage):
     'rewrite_llm'
     """
 
-    VERSION: ClassVar[str] = "2"
-
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
 
