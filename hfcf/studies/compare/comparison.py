@@ -226,7 +226,18 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
         samples = draw_samples(sample, recipe.low_resource) if recipe.low_resource else [sample]
     methods = build_methods(recipe, task)
     check_methods(methods, task)
+    _warn_of_empty_pools(methods, samples)
     return Comparison(recipe, task, methods, samples, Cells(results / f"{file}.jsonl"), runs)
+
+
+def _warn_of_empty_pools(methods: Sequence[Method], samples: Sequence[Sample]) -> None:
+    """Say which controls will have no cell, because the training leaves no row of the corpus to them."""
+    names = [method.name for method in methods if method.control in POOLED]
+    if names and not any(len(sample.pool) for sample in samples):
+        log.warning(
+            "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
+            "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
+        )  # fmt: skip
 
 
 # --- computing cells

@@ -143,11 +143,17 @@ def test_without_a_row_nothing_is_compared(content: Content, tmp_path: Path, cap
     assert "train" in str(error.value)
 
 
-def test_the_pool_is_what_nothing_is_trained_on_and_no_model_has_seen(content: Content, tmp_path: Path) -> None:
+def test_the_pool_is_what_nothing_is_trained_on_and_no_model_has_seen(
+    content: Content, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     judge = {**content["methods"]["CrossAug"], "control": "judged"}
+    kinds.opened({**content, "methods": {**content["methods"], "the control": judge}, "take": None}, tmp_path)
+    assert "the control" in caplog.text, "nothing is left for it"
+    caplog.clear()
     content = {**content, "take": 8, "methods": {**content["methods"], "judge": judge}}
     comparison = kinds.opened(content, tmp_path)
     assert list(comparison.samples[0].pool["id"]) == ["Town8", "Town9", "Town10"], "the judge has seen Town11"
+    assert not caplog.text
     (part,) = kinds.opened({**content, "low_resource": {"sizes": [4], "samples": [1]}}, tmp_path).samples
     assert len(part.train) == 4
     assert set(part.pool["id"]) == {f"Town{i}" for i in range(8)} - set(part.train["id"])
