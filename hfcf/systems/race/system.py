@@ -66,6 +66,8 @@ BASE: dict[str, Any] = {
     "num_candidates": 2,
     "max_new_tokens": 128,
     "min_kept": 0.5,
+    # Kept from size small, `by_words` decides nearly all: on 50 supported development rows of FEVEROUS the edits of 23 are accepted
+    # with it, of 9 by the verifier alone, and of none by the verifier and the judge.
     # What only mended small models.
     "fluency_model": None,
     "corrector": None,
