@@ -179,12 +179,12 @@ def _evaluate_pairs(
     from hfcf.core.mapping import first_rows
     from hfcf.core.model import named
     from hfcf.pipeline.evaluate import check_target, write_lines
-    from hfcf.pipeline.pair_sets import SOURCE_ID, read_pairs
+    from hfcf.pipeline.pair_sets import OPTIONS, read_pairs
     from hfcf.training.consistency import ask_pairs, score_pairs
 
     if predictions is not None:
         check_target(predictions, [source], overwrite=overwrite)
-    rows = first_rows(read_pairs(source, recipes.file_keys(changes, [SOURCE_ID])), limit)
+    rows = first_rows(read_pairs(source, recipes.file_keys(changes, OPTIONS)), limit)
     answers = ask_pairs(rows, model, max_length=max_length, ways=ways, settings=settings)
     numbers = score_pairs(answers)
     if not numbers["pairs"]:
@@ -213,11 +213,12 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def options_of(sources: Iterable[str]) -> set[str]:
-    """Name the options of the corpora that sources name."""
+    """Name the options of the corpora that sources name, and of a user's files."""
     from hfcf import corpora
+    from hfcf.corpora.custom.source import FILE_OPTIONS
 
-    named = {source.partition("=")[0] for source in sources} & {*corpora.names()}
-    return {option for name in named for option in corpora.builder_class(name).OPTIONS}
+    named = [name if (name := source.partition("=")[0]) in corpora.names() else None for source in sources]
+    return {option for name in named for option in (corpora.builder_class(name).OPTIONS if name else FILE_OPTIONS)}
 
 
 def _read_labels(options: list[str]) -> dict[str, str] | None:

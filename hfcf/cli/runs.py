@@ -135,10 +135,10 @@ def peek(
         return
     if Path(what).is_file():
         from hfcf.corpora.custom.columns import LayoutError
-        from hfcf.corpora.custom.source import load_file
+        from hfcf.corpora.custom.source import FILE_OPTIONS, load_file
 
         try:
-            ds = load_file(what, given=recipes.file_keys(set_ or []), on_error="reject")
+            ds = load_file(what, given=recipes.file_keys(set_ or [], FILE_OPTIONS), on_error="reject")
         except LayoutError as error:
             raise ValueError(error.in_recipe("hfcf peek")) from error
         print_lines(reader.rows_of_corpus(ds, rows, find))

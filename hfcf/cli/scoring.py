@@ -122,9 +122,9 @@ def coverage(
     _refuse(json_, overwrite)
     from hfcf.core import recipe
     from hfcf.metrics.scores.coverage import coverage as count_kinds
-    from hfcf.pipeline.pair_sets import SOURCE_ID, read_pairs
+    from hfcf.pipeline.pair_sets import OPTIONS, read_pairs
 
-    rows = read_pairs(pairs, recipe.file_keys(set_ or [], [SOURCE_ID]))
+    rows = read_pairs(pairs, recipe.file_keys(set_ or [], OPTIONS))
     kinds = count_kinds(rows)
     print_coverage(kinds, len(rows), pairs)
     _write(json_, {"set": pairs, "pairs": len(rows), "kinds": kinds})

@@ -217,7 +217,7 @@ def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
 
 
 def file_keys(changes: Sequence[str], options: Iterable[str] = ()) -> dict[str, Any]:
-    """Return `columns` and `labels` of a user's file, and options of a corpus, as commands take them by `--set`."""
+    """Return `columns`, `labels` and further options of a user's file or a corpus, as commands take them by `--set`."""
     return keys_of_each(changes, 1, options)[0]
 
 

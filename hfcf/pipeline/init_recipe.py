@@ -63,10 +63,10 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     given = recipes.apply_changes({}, changes)
     named, chosen = any(change.startswith("preset=") for change in changes), given.pop("preset")  # "paper" where nobody named one
     try:
-        corpus, table, layout = describe_file(data, cls.works_on(), given)
+        corpus, table, layout = describe_file(data, cls.works_on(), {**given, **(given.get("options") or {})})
         ds = read_quietly(table, ReadRows(layout, corpus, "train", True))
     except LayoutError as error:
-        raise RecipeError(error.in_recipe("hfcf new")) from error
+        raise RecipeError(error.in_recipe("hfcf new", options=True)) from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
     task = layout.task

@@ -13,12 +13,14 @@ from hfcf.core.pairs import pair
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.load import ReadRows, read_tables
-from hfcf.corpora.custom.source import describe_file
+from hfcf.corpora.custom.source import FILE_OPTIONS, describe_file
 from hfcf.corpora.custom.tables import FORMATS
 from hfcf.hub.run_folder import load_result
 
 SOURCE_ID = "source_id"
 """The column of a file of pairs that names each counterfactual's original; also the key of `--set` that names another column."""
+OPTIONS = (SOURCE_ID, *FILE_OPTIONS)
+"""What commands take by `--set` for a file of pairs."""
 
 
 def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset:
@@ -27,7 +29,7 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
     Args:
         source: the folder of a run, the name of a published run on the Hub, or a file. A file has originals and counterfactuals in
             any columns that `hfcf.from_dataset` reads, and the column `source_id`: the id of the original, empty for originals.
-        loading: for a file `columns` and `labels` as `hfcf.from_dataset` takes them, and `source_id`, the name of that column.
+        loading: for a file the arguments of `hfcf.from_dataset`, and `source_id`, the name of that column.
 
     Raises:
         ValueError: there are no such pairs, a row can't be read, or an original is missing.

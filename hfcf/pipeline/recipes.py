@@ -124,7 +124,8 @@ class RowsRecipe(Recipe):
     on_error: Literal["raise", "reject"] | None = None
     """For rows that can't be read: raise an error, or make a rejected row with the reason."""
     options: dict[str, Any] | None = None
-    """The corpus's own options."""
+    """The corpus's own options, as `hfcf list CORPUS` names them. For rows in columns of your own they are the other arguments of
+    `hfcf.from_dataset`, such as `{ends: exclusive}`."""
     distractors: Distractors | None = None
     preset: str = "paper"
     """"hub", "llm", "paper", "offline", as far as the system has it, or one of the recipe's own `presets`."""
@@ -144,6 +145,14 @@ _METRICS_SCHEMA = {
         {"type": "null"},
     ]
 }
+
+
+def _options_of(corpus: Any) -> Mapping[str, str]:
+    """Return the options of a corpus; {} for a name that there is not, which is reported when its rows are read."""
+    try:
+        return corpora.builder_class(corpus).OPTIONS
+    except (ValueError, TypeError):
+        return {}
 
 
 class RunRecipe(RowsRecipe):
@@ -176,11 +185,13 @@ class RunRecipe(RowsRecipe):
     @model_validator(mode="before")
     @classmethod
     def _check_settings(cls, content: Any) -> Any:
-        """Raise for settings of the system that stand beside `settings`, not under it."""
+        """Raise for settings of the system, and for options of the corpus, that do not stand under `settings` and `options`."""
         if isinstance(content, Mapping) and (name := content.get("system")) in list(systems()):
             for key in content:
                 if key not in cls.model_fields and key in system_class(name).schema:
                     raise ValueError(f"{key!r} is a setting of {name}: write it under settings: (--set settings.{key}=…)")
+                if key not in cls.model_fields and key in _options_of(content.get("corpus")):
+                    raise ValueError(f"{key!r} is an option of the corpus: write it under options: (--set options.{key}=…)")
         return content
 
     @field_validator("push", mode="before")

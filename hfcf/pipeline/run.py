@@ -214,7 +214,7 @@ def load_rows(recipe: RowsRecipe) -> Dataset:
     try:
         ds = corpora.load(recipe.corpus, split=split, **arguments, **options)
     except LayoutError as error:
-        raise recipes.RecipeError(error.in_recipe()) from error
+        raise recipes.RecipeError(error.in_recipe(options=True)) from error
     if not recipe.split and (others := [name for name in _splits(recipe) if name != split]):
         log.warning("the split %s is read, %s is not: --set split=%s reads it instead", split, ", ".join(others), others[0])
     return from_recipe(ds, recipe.distractors.model_dump() if recipe.distractors else None)

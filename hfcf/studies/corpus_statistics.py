@@ -14,6 +14,7 @@ from hfcf import corpora
 from hfcf.core import recipe
 from hfcf.core.mapping import first_rows
 from hfcf.core.task import task_of
+from hfcf.corpora.custom.source import FILE_OPTIONS
 from hfcf.pipeline.evaluate import read_source
 from hfcf.tasks.structures import TASK as STRUCTURES
 from hfcf.tasks.structures.model import Structure
@@ -27,7 +28,7 @@ def read_corpus(source: str, *, changes: Iterable[str] = (), limit: int | None =
     """
     name, _, folder = source.partition("=")
     known = name in corpora.names()
-    options = recipe.file_keys(list(changes), corpora.builder_class(name).OPTIONS if known else ())
+    options = recipe.file_keys(list(changes), corpora.builder_class(name).OPTIONS if known else FILE_OPTIONS)
     if not known or not (folder.startswith("recipes:") or Path(folder).is_dir()):
         return read_source(source, limit, options)[2]
     loaded = corpora.load(name, data_dir=folder, on_error="reject", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,43 @@ def test_what_cannot_be_guessed_is_given() -> None:
     made = new_recipe("race", "mine.yaml", "odd.csv", changes)
     assert made.readable == 1
     assert content(made.text)["settings"] == {"num_beams": 10}
+
+
+CHARACTERS = {"text": "Bob works at Acme in Rome", "h0": 0, "h1": 3, "t0": 13, "t1": 17, "relation": "works at"}
+PLACES = "columns={head: [h0, h1], tail: [t0, t1]}"
+
+
+def test_whether_ends_are_inclusive_is_given_under_options(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text(json.dumps(CHARACTERS) + "\n")
+    tokens = {**TACRED, "token": ["Bob", "Ray", "works", "at", "Acme", "Corp", "."], "subj_end": 1, "obj_start": 4, "obj_end": 5}
+    (folder / "tokens.jsonl").write_text(json.dumps(tokens) + "\n")
+    for data, given, unit in (("rows.jsonl", [PLACES], "character"), ("tokens.jsonl", [], "word")):
+        with pytest.raises(RecipeError) as unclear:
+            new_recipe("ccg", "mine.yaml", data, given)
+        assert f"last {unit}" in str(unclear.value)
+        command = shlex.split(str(unclear.value).splitlines()[-1])
+        change = command[command.index("--set") + 1]
+        recipe = content(new_recipe("ccg", "mine.yaml", data, [*given, change]).text)
+        assert recipe["options"] == {"ends": "inclusive"}
+    exclusive = content(new_recipe("ccg", "mine.yaml", "rows.jsonl", [PLACES, "options.ends=exclusive"]).text)
+    ds, _ = load_inputs(recipes.parse_recipe(RunRecipe, exclusive, "mine.yaml"))
+    assert ds[0]["tail"] == {"start": 3, "end": 4, "type": ""}
+    with pytest.raises(RecipeError, match=r"options\.ends"):
+        new_recipe("ccg", "mine.yaml", "rows.jsonl", [PLACES, "options.ends=exclusive", "ends=exclusive"])
+    del exclusive["options"]
+    with pytest.raises(RecipeError) as unclear:
+        load_inputs(recipes.parse_recipe(RunRecipe, exclusive, "mine.yaml"))
+    assert yaml.safe_load(str(unclear.value).splitlines()[1]) == {"options": {"ends": "inclusive"}}
+
+
+def test_whether_ends_are_inclusive_is_given_to_a_command_that_reads_a_file(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text(json.dumps(CHARACTERS) + "\n")
+    peek = ["peek", "rows.jsonl", "--set", PLACES]
+    unclear = CliRunner().invoke(app, peek)
+    command = shlex.split(str(unclear.exception).splitlines()[-1])
+    answer = CliRunner().invoke(app, [*peek, "--set", command[command.index("--set") + 1].replace("inclusive", "exclusive")])
+    assert answer.exit_code == 0, answer.exception
+    assert "Acme" in answer.output
 
 
 def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,14 +49,29 @@ class LayoutError(CorpusError):
         }
         super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
 
-    def in_recipe(self, command: str = "") -> str:
-        """Return the message with a recipe's keys instead of Python's arguments, and a command's option that takes them."""
-        keys = {
-            use: ", ".join(f"{name}: {_literal(value)}" for name, value in arguments.items())
-            for use, arguments in self.cures.items()
-        }
-        options = " ".join(f"--set '{key}={{…}}'" for key in next(iter(self.cures.values())))
-        return _message(self.what, keys) + (f"\nGive it to {command} as {options}" if command else "")
+    def in_recipe(self, command: str = "", *, options: bool = False) -> str:
+        """Return the message with a recipe's keys instead of Python's arguments, and a command's option that takes them.
+
+        Args:
+            command: the command, such as "hfcf peek"; "" for a recipe's file.
+            options: whether keys other than `columns` and `labels` stand under `options`, as in a recipe of `hfcf run`.
+        """
+        cures = {use: _under_options(arguments) if options else arguments for use, arguments in self.cures.items()}
+        keys = {use: ", ".join(f"{key}: {_literal(value)}" for key, value in cure.items()) for use, cure in cures.items()}
+        first = next(iter(cures.values())).items()
+        # Columns and labels are long, and stand in the lines above.
+        changes = [f"{key}={'{…}' if key in _OF_RECIPES else _literal(value)}" for key, value in first]
+        given = " ".join(f"--set {shlex.quote(change)}" for change in changes)
+        return _message(self.what, keys) + (f"\nGive it to {command} as {given}" if command else "")
+
+
+_OF_RECIPES = ("columns", "labels")
+"""The arguments that are keys of every recipe."""
+
+
+def _under_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in arguments.items() if key in _OF_RECIPES}
+    return own if len(own) == len(arguments) else {**own, "options": {k: v for k, v in arguments.items() if k not in own}}
 
 
 @dataclass(frozen=True)

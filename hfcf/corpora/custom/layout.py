@@ -215,11 +215,12 @@ def _ends(layout: Layout, parts: Sequence[Dataset], ends: str | None) -> int:
     inclusive = inclusive_ends(rows, layout.columns)
     if inclusive is None:
         start, end = _names(places[0])[:2]
+        unit, files = ("word", " (TACRED's own files)") if "tokens" in layout.columns else ("character", "")
         cures = {
-            f"{end} is the place of the entity's last word (TACRED's own files)": {"ends": "inclusive"},
+            f"{end} is the place of the entity's last {unit}{files}": {"ends": "inclusive"},
             f"{end} is the place after it": {"ends": "exclusive"},
         }
-        raise LayoutError(f"the rows do not show whether {start} to {end} includes the last word", cures)
+        raise LayoutError(f"the rows do not show whether {start} to {end} includes the entity's last {unit}", cures)
     return int(inclusive)
 
 

@@ -39,6 +39,8 @@ _FILES = ("path", "data_files", "data_dir", "split")
 """Arguments of `load_dataset` with which files are read here, where a stray quote loses no row."""
 _BUILDERS = ("json", "csv", "parquet")
 _SETTINGS = ("columns", "labels", "id", "group", "title", "ends")
+FILE_OPTIONS = ("task", *_SETTINGS)
+"""What commands take by `--set` for a user's file: the arguments of `from_dataset`."""
 
 
 class OwnRows(Corpus):
