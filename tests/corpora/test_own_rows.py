@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -404,6 +405,33 @@ def refuted(rows: Dataset) -> Dataset:
     task = get_task("verification")
     new |= {"system": "s", "change": "claim", "edits": [edit], "scores": []}
     return Dataset.from_list([{name: new[name] for name in task.counterfactual}], features=task.counterfactual)
+
+
+def test_the_line_to_type_keeps_what_was_given() -> None:
+    rows = [{"a": "Rome is in Italy.", "b": ROME, "c": 1, "key": "r1"}]
+    columns = {"claim": "a", "evidence": "b"}
+    found: dict[str, Any] = {}
+    for field, value in (("label", "c"), ("1", "SUPPORTS")):  # first the column of the label, then what its number means
+        with pytest.raises(LayoutError) as error:
+            hfcf.from_dataset(rows, **{"columns": columns, "id": "key", **found})
+        call = ast.parse(str(error.value).splitlines()[1].strip(), mode="eval").body
+        assert isinstance(call, ast.Call)
+        found = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+        last = found["labels" if field == "1" else "columns"]
+        last |= {int(field) if field == "1" else field: value}
+    assert found == {"columns": {**columns, "label": "c"}, "labels": {1: "SUPPORTS"}, "id": "key"}
+    ds = hfcf.from_dataset(rows, **found)
+    assert ds["label"][:] == ["SUPPORTS"]
+    with pytest.raises(LayoutError) as error:
+        hfcf.to_dataset(refuted(ds), like=rows, **found)
+    call = ast.parse(str(error.value).splitlines()[1].strip(), mode="eval").body
+    assert isinstance(call, ast.Call)
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    assert ast.literal_eval(given["columns"] or "") == found["columns"]
+    assert given["id"] == "'key'"
+    assert "REFUTES" in given["labels"]
+    with pytest.raises(LayoutError, match=r'task="verification".*labels='):
+        hfcf.from_dataset(rows, "verification", columns=columns | {"label": "c"})
 
 
 @pytest.mark.parametrize(

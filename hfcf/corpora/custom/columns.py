@@ -43,11 +43,20 @@ class LayoutError(CorpusError):
     """
 
     def __init__(self, what: str, cures: Mapping[str, Mapping[str, Any]], call: str = "hfcf.from_dataset(ds") -> None:
-        self.what, self.cures = what, cures
+        self.what, self.cures, self.call = what, cures, call
         arguments_of = {
             use: ", ".join(f"{name}={_literal(value)}" for name, value in arguments.items()) for use, arguments in cures.items()
         }
         super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
+
+    def beside(self, given: Mapping[str, Any], call: str | None = None) -> LayoutError:
+        """Return the error with the arguments that the user gave, so that its lines are whole calls; `call` is another start."""
+        known = {name: value for name, value in given.items() if value is not None}
+        cures = {use: {**known, **cure} for use, cure in self.cures.items()}
+        for cure in cures.values():
+            if "columns" in cure:
+                cure["columns"] = {**cure["columns"], **known.get("columns", {})}
+        return LayoutError(self.what, cures, call or self.call)
 
     def in_recipe(self, command: str = "", *, options: bool = False) -> str:
         """Return the message with a recipe's keys instead of Python's arguments, and a command's option that takes them.
@@ -57,10 +66,10 @@ class LayoutError(CorpusError):
             options: whether keys other than `columns` and `labels` stand under `options`, as in a recipe of `hfcf run`.
         """
         cures = {use: _under_options(arguments) if options else arguments for use, arguments in self.cures.items()}
-        keys = {use: ", ".join(f"{key}: {_literal(value)}" for key, value in cure.items()) for use, cure in cures.items()}
+        keys = {use: ", ".join(f"{key}: {_literal(value, 'null')}" for key, value in cure.items()) for use, cure in cures.items()}
         first = next(iter(cures.values())).items()
         # Columns and labels are long, and stand in the lines above.
-        changes = [f"{key}={'{…}' if key in _OF_RECIPES else _literal(value)}" for key, value in first]
+        changes = [f"{key}={'{…}' if key in _OF_RECIPES else _literal(value, 'null')}" for key, value in first]
         given = " ".join(f"--set {shlex.quote(change)}" for change in changes)
         return _message(self.what, keys) + (f"\nGive it to {command} as {given}" if command else "")
 
@@ -330,8 +339,10 @@ def _message(what: str, lines: Mapping[str, str]) -> str:
     return f"{what}; write\n" + "\n".join(f"  {line}{f'  # {use}' if use else ''}" for use, line in lines.items())
 
 
-def _literal(value: Any) -> str:
-    """Write a value as both Python and YAML read it."""
+def _literal(value: Any, none: str = "None") -> str:
+    """Write a value as both Python and YAML read it, but for None."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+        return "{" + ", ".join(f"{_literal(key, none)}: {_literal(item, none)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(item, none) for item in value) + "]"
+    return none if value is None else json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)

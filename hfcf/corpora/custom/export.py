@@ -87,7 +87,7 @@ def to_dataset(
     parts = {split: _with_label_names(part) for split, part in (splits_of(cf) or {"": cf}).items()}
     # All splits, as in `from_dataset`: a single split may not show which column has the ids, or whether ends are inclusive.
     every = list(tables.values())
-    with _name_call():
+    with _name_call(settings):
         layout = _layout(next(iter(parts.values())), tables, settings)
         ids = iter(_new_ids(layout, every, [name for part in parts.values() for name in part["id"]]))
         written = {
@@ -183,12 +183,12 @@ def _of_label(
 
 
 @contextmanager
-def _name_call() -> Iterator[None]:
+def _name_call(settings: Mapping[str, Any]) -> Iterator[None]:
     """Make an error about columns or labels name the call of the user."""
     try:
         yield
     except LayoutError as error:
-        raise LayoutError(error.what, error.cures, "hfcf.to_dataset(cf, like=ds") from error
+        raise error.beside(settings, "hfcf.to_dataset(cf, like=ds") from error
 
 
 def _without_record(table: Dataset) -> Dataset:

@@ -16,7 +16,7 @@ from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import Task, get_task, tasks
 from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
 from hfcf.corpora.base.values import as_text, text_group
-from hfcf.corpora.custom.columns import find_columns
+from hfcf.corpora.custom.columns import LayoutError, find_columns
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
 from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, splits_of
 from hfcf.corpora.formats.read import CorpusError, Record
@@ -91,7 +91,10 @@ def from_dataset(
     if all(value is None for value in settings.values()) and all(is_canonical(part, task) for part in parts.values()):
         say("the rows already have hfcf's columns")
         return ds if splits_of(ds) else parts[""]
-    layout = describe_tables(parts, task, settings)
+    try:
+        layout = describe_tables(parts, task, settings)
+    except LayoutError as error:
+        raise error.beside({"task": task}) from error
     rows = read_tables(parts, ReadRows(layout, corpus, split or "", on_error == "reject"))
     if splits_of(ds) is None:
         return rows[""]
@@ -101,7 +104,12 @@ def from_dataset(
 def describe_tables(parts: Mapping[str, Table], task: str | None, settings: Mapping[str, Any]) -> Layout:
     """Find the layout of the tables of splits, and print it; see `from_dataset` for the settings."""
     heads = filled_heads(parts)
-    layout = find_layout(heads, task, **settings) if heads else Layout(_task_without_rows(parts, task, settings.get("columns")), {})
+    try:
+        layout = (
+            find_layout(heads, task, **settings) if heads else Layout(_task_without_rows(parts, task, settings.get("columns")), {})
+        )
+    except LayoutError as error:
+        raise error.beside(settings) from error
     say(layout.describe() if heads else f"there are no rows; the columns are the columns of {layout.task}")
     if "id" not in layout.columns:
         for name in distinct_columns(list(heads.values()), [*layout.own, RECORD]):
