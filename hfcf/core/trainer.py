@@ -48,6 +48,7 @@ class Trainer(Protocol):
     """Trains a model of a task and runs it.
 
     It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer are used.
+    It may have `check_start(hp, labels)`, which raises a `ValueError` for a start whose classes are not the labels.
     """
 
     @property

@@ -32,8 +32,7 @@ def train_classifier(
     `labels`.
     """
     inputs = parse_inputs(hp.model.inputs or CLAIM_FIRST)
-    if _has_head(hp.model):
-        _check_verdicts(hp.model, labels)
+    check_verdicts(hp, labels)
     labels = _order(hp.model, labels, verdicts) if loss is None else labels
 
     def encode(tokenizer: Any, batch: Mapping[str, list[Any]]) -> Any:
@@ -55,18 +54,7 @@ def train_texts_classifier(rows: Dataset, hp: Hyperparameters, out: Path, *, lab
     def is_cut(tokenizer: Any) -> list[bool]:
         return cut_texts(tokenizer, list(rows[column]), hp.max_length)
 
-    if _has_head(hp.model):
-        outputs = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
-        if len(outputs) == len(labels) and sorted(outputs) != sorted(labels):  # a head of another size is made again
-            raise ValueError(
-                f"{hp.model.name} has the classes {', '.join(outputs)}, and the rows have the labels {', '.join(labels)}: say by "
-                "the model's labels which class is which, or start from a model without a classifier's head"
-            )
-        if len(outputs) != len(labels) and hp.tune != "full":
-            raise ValueError(
-                f"{hp.model.name} has {len(outputs)} classes, and the rows have {len(labels)} labels: tune={hp.tune!r} stores no "
-                "new head; give tune: full, or start from a model without a classifier's head"
-            )
+    check_text_classes(hp, labels)
     _train(rows, hp, out, _order(hp.model, labels, rename_classes), encode, is_cut, {}, None, {})
 
 
@@ -141,15 +129,35 @@ def _has_head(model: Model) -> bool:
     return not model.adapter and any(kind.endswith("ForSequenceClassification") for kind in kinds)
 
 
-def _check_verdicts(model: Model, labels: Sequence[str]) -> None:
+def check_verdicts(hp: Hyperparameters, labels: Sequence[str]) -> None:
     """Raise `ValueError` unless the head of a classifier has an output for each label: training would turn what they mean."""
+    if not _has_head(model := hp.model):
+        return
     outputs = output_names(read_tuned_config(model))
     if len(outputs) == len(labels):
         verdicts(model, outputs)
     else:
+        ways = f"give the recipe the key ways: {len(outputs)}, beside model and not under it, or " if len(outputs) in (2, 3) else ""
         raise ValueError(
             f"{model.name} has the {len(outputs)} classes {', '.join(outputs)}, and the training has the {len(labels)} labels "
-            f"{', '.join(labels)}: set ways to 3 or 2, or start from a model without a classifier's head"
+            f"{', '.join(labels)}: {ways}start from a model without a classifier's head"
+        )
+
+
+def check_text_classes(hp: Hyperparameters, labels: Sequence[str]) -> None:
+    """Raise `ValueError` if the head of a classifier of texts has as many outputs as there are labels, and other ones."""
+    if not _has_head(hp.model):
+        return
+    outputs = rename_classes(hp.model, output_names(read_tuned_config(hp.model)))
+    if len(outputs) == len(labels) and sorted(outputs) != sorted(labels):  # a head of another size is made again
+        raise ValueError(
+            f"{hp.model.name} has the classes {', '.join(outputs)}, and the rows have the labels {', '.join(labels)}: say by "
+            "the model's labels which class is which, or start from a model without a classifier's head"
+        )
+    if len(outputs) != len(labels) and hp.tune != "full":
+        raise ValueError(
+            f"{hp.model.name} has {len(outputs)} classes, and the rows have {len(labels)} labels: tune={hp.tune!r} stores no "
+            "new head; give tune: full, or start from a model without a classifier's head"
         )
 
 

@@ -16,7 +16,7 @@ from hfcf.core.trainer import Evaluation
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.text_classifier import TextClassifier
-from hfcf.training.classifier import train_texts_classifier
+from hfcf.training.classifier import check_text_classes, train_texts_classifier
 from hfcf.training.trainer import Hyperparameters
 from hfcf.training.verifier import rate_labels
 
@@ -28,6 +28,10 @@ class TextTrainer:
     column: str = "text"
     changes: tuple[str, ...] = ()
     ways: int | None = None
+
+    def check_start(self, hp: Hyperparameters, labels: Sequence[str]) -> None:
+        """Raise `ValueError` for a classifier with other classes than the labels."""
+        check_text_classes(hp, labels)
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,

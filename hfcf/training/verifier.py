@@ -18,7 +18,7 @@ from hfcf.engines.classifier import Classifier, choose
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
 from hfcf.text.label_names import label_of
 from hfcf.training.answer_details import label_details, spread
-from hfcf.training.classifier import pairs_of, predict, train_classifier
+from hfcf.training.classifier import check_verdicts, pairs_of, predict, train_classifier
 from hfcf.training.debias import Debias, prepare
 from hfcf.training.trainer import Hyperparameters
 
@@ -230,6 +230,10 @@ class VerifierTrainer:
 
     changes: tuple[str, ...] = ("claim", "evidence", "both")
     ways: int | None = None
+
+    def check_start(self, hp: Hyperparameters, labels: Sequence[str]) -> None:
+        """Raise `ValueError` for a classifier with other classes than the labels."""
+        check_verdicts(hp, labels)
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,

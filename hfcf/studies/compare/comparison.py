@@ -28,6 +28,7 @@ from filelock import FileLock
 from hfcf.core import passages
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, is_remote
+from hfcf.core.model_checks import can_configure
 from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
@@ -226,6 +227,7 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
         samples = draw_samples(sample, recipe.low_resource) if recipe.low_resource else [sample]
     methods = build_methods(recipe, task)
     check_methods(methods, task)
+    _check_starts(samples, task)
     _warn_of_empty_pools(methods, samples)
     return Comparison(recipe, task, methods, samples, Cells(results / f"{file}.jsonl"), runs)
 
@@ -238,6 +240,18 @@ def _warn_of_empty_pools(methods: Sequence[Method], samples: Sequence[Sample]) -
             "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
             "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
         )  # fmt: skip
+
+
+def _check_starts(samples: Sequence[Sample], task: Task) -> None:
+    """Raise `RecipeError` for a classifier that can't be trained on, because its classes are not a sample's labels."""
+    if (check := getattr(load_trainer(task.trainer), "check_start", None)) is None:
+        return
+    for hp, labels in {(id(hp), sample.labels): (hp, sample.labels) for sample in samples for hp in sample.hps.values()}.values():
+        if isinstance(hp, Hyperparameters) and can_configure(hp.model):
+            try:
+                check(hp, labels)
+            except ValueError as error:
+                raise RecipeError(f"model: {error}") from error
 
 
 # --- computing cells

@@ -11,7 +11,7 @@ import asked
 import kinds
 import pytest
 from datasets import Dataset
-from kinds import claim, file_of
+from kinds import Tiny, claim, file_of
 
 from hfcf.core.contamination import save_seen
 from hfcf.core.expand import balanced_sample, expand
@@ -40,7 +40,7 @@ def rows(*made: dict[str, Any], corpus: str = "c") -> Dataset:
 def stored(folder: Path, *trained_on: dict[str, Any]) -> str:
     """Weights that say what they were trained on; that no one reads."""
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"of": folder.name}), encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "of": folder.name}), encoding="utf-8")
     if trained_on:
         save_seen(folder, rows(*trained_on, corpus="elsewhere"), Model("offline:minilm"))
     return str(folder)
@@ -129,6 +129,17 @@ def test_rows_in_columns_of_ones_own(content: Content, tmp_path: Path) -> None:
     evaluate["corpus"] = {"path": "csv", "data_files": str(tmp_path / "nowhere.csv")}
     recipe.write_text(json.dumps({**changed, "evaluate": [evaluate]}), encoding="utf-8")
     assert dry_run(recipe)["absent"] == [str(tmp_path / "nowhere.csv")]
+
+
+def test_the_classes_of_the_start_are_checked_in_the_dry_run(content: Content, tiny_model: Tiny, tmp_path: Path) -> None:
+    start = tiny_model("classifier")  # three classes, and the rows have two labels
+    recipe, model = tmp_path / "start.yaml", {**content["model"], "model": start}
+    recipe.write_text(json.dumps({**content, "methods": {"none": None}, "model": model}), encoding="utf-8")
+    with pytest.raises(RecipeError) as error:
+        dry_run(recipe, results=tmp_path)
+    for fact in ("model", start, *LABELS, "ways: 3"):
+        assert fact in str(error.value)
+    assert dry_run(recipe, changes=["ways=3"], results=tmp_path)["trainings"] == 1
 
 
 def test_without_a_row_nothing_is_compared(content: Content, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
