@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from hfcf.core.columns import iterate, with_label_names
 from hfcf.core.model import Model
@@ -20,7 +21,7 @@ from hfcf.core.trainer import Scorer, evaluate, load_scorer
 from hfcf.engines.edit_kinds import KINDS
 from hfcf.metrics.scores import consistency as scores
 from hfcf.metrics.scores.coverage import kinds_of
-from hfcf.metrics.shared.bootstrap import intervals
+from hfcf.metrics.shared.bootstrap import LEVEL, intervals
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,8 @@ def consistency(pairs: Dataset, model: str | Model, *, max_length: int | None = 
         As `hfcf.metrics.scores.consistency.consistency`, with the strata `change`, `kind` (of edits, see `hfcf.coverage`; a pair
         with several edits counts for each of their kinds) and `edit distance`. `interval` and `both_interval` are the ends of the
         95 % intervals of `consistency` and `both`, 0–1; None without any. Sources are drawn again, each with all its
-        counterfactuals, so that several of one source do not count as independent. `left_out` counts pairs that the model cannot
+        counterfactuals, so that several of one source do not count as independent. Of a share of 0 or 1, which every draw has, the
+        interval is Wilson's, of as many sources. `left_out` counts pairs that the model cannot
         answer, by the reason.
 
     Raises:
@@ -148,7 +150,12 @@ def _intervals(old: Sequence[bool], new: Sequence[bool], names: Sequence[Any]) -
     def shares(drawn: Array) -> Array:
         return np.stack([drawn @ both / np.maximum(drawn @ first, 1), drawn @ both / drawn.sum(axis=1)], axis=1)
 
-    ends = [[round(low, 4), round(high, 4)] for _, low, high in intervals(shares, names)]
+    conditioned = {name for name, right in zip(names, old, strict=True) if right}
+    ends = []
+    for (share, low, high), independent in zip(intervals(shares, names), (len(conditioned), len({*names})), strict=True):
+        if share in (0.0, 1.0) and independent:  # every sample that is drawn again has the same share
+            low, high = binomtest(round(share * independent), independent).proportion_ci(LEVEL, method="wilson")
+        ends.append([round(float(low), 4), round(float(high), 4)])
     return {"interval": ends[0] if any(old) else None, "both_interval": ends[1]}
 
 

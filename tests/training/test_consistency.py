@@ -40,3 +40,13 @@ def test_classes_and_strings_score_alike(monkeypatch: pytest.MonkeyPatch, classe
     scores = hfcf.consistency(hfcf.pair(new, old), "a-model", max_length=64)
     assert (scores["source"], scores["counterfactual"], scores["consistency"]) == (1.0, 0.6, 0.6)
     assert scores["interval"][0] < 0.6 < scores["interval"][1]
+
+
+def test_the_interval_of_a_share_of_one_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "hfcf.training.consistency.evaluate", lambda asked, *_, **__: Evaluation({}, list(asked["label"]), list(asked["label"]))
+    )
+    new = rows(REFUTES, "new ").map(lambda row, i: {"id": f"new{i}", "source_id": f"old{i}"}, with_indices=True)
+    scores = hfcf.consistency(hfcf.pair(new, rows(SUPPORTS, "old")), "a-model")
+    assert (scores["pairs"], scores["both"]) == (10, 1.0)
+    assert scores["both_interval"] == scores["interval"] == pytest.approx([0.7225, 1.0], abs=1e-4), "Wilson's, 10 of 10"
