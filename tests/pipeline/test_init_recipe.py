@@ -119,6 +119,12 @@ CHARACTERS = {"text": "Bob works at Acme in Rome", "h0": 0, "h1": 3, "t0": 13, "
 PLACES = "columns={head: [h0, h1], tail: [t0, t1]}"
 
 
+def changes_of(message: str) -> list[str]:
+    """What the last line of a message gives to `--set`."""
+    words = shlex.split(message.splitlines()[-1])
+    return [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+
+
 def test_whether_ends_are_inclusive_is_given_under_options(folder: Path) -> None:
     (folder / "rows.jsonl").write_text(json.dumps(CHARACTERS) + "\n")
     tokens = {**TACRED, "token": ["Bob", "Ray", "works", "at", "Acme", "Corp", "."], "subj_end": 1, "obj_start": 4, "obj_end": 5}
@@ -127,9 +133,7 @@ def test_whether_ends_are_inclusive_is_given_under_options(folder: Path) -> None
         with pytest.raises(RecipeError) as unclear:
             new_recipe("ccg", "mine.yaml", data, given)
         assert f"last {unit}" in str(unclear.value)
-        command = shlex.split(str(unclear.value).splitlines()[-1])
-        change = command[command.index("--set") + 1]
-        recipe = content(new_recipe("ccg", "mine.yaml", data, [*given, change]).text)
+        recipe = content(new_recipe("ccg", "mine.yaml", data, changes_of(str(unclear.value))).text)
         assert recipe["options"] == {"ends": "inclusive"}
     exclusive = content(new_recipe("ccg", "mine.yaml", "rows.jsonl", [PLACES, "options.ends=exclusive"]).text)
     ds, _ = load_inputs(recipes.parse_recipe(RunRecipe, exclusive, "mine.yaml"))
@@ -139,15 +143,15 @@ def test_whether_ends_are_inclusive_is_given_under_options(folder: Path) -> None
     del exclusive["options"]
     with pytest.raises(RecipeError) as unclear:
         load_inputs(recipes.parse_recipe(RunRecipe, exclusive, "mine.yaml"))
-    assert yaml.safe_load(str(unclear.value).splitlines()[1]) == {"options": {"ends": "inclusive"}}
+    keys = yaml.safe_load("\n".join(str(unclear.value).splitlines()[1:3]))
+    assert keys == {"columns": exclusive["columns"], "options": {"ends": "inclusive"}}
 
 
 def test_whether_ends_are_inclusive_is_given_to_a_command_that_reads_a_file(folder: Path) -> None:
     (folder / "rows.jsonl").write_text(json.dumps(CHARACTERS) + "\n")
-    peek = ["peek", "rows.jsonl", "--set", PLACES]
-    unclear = CliRunner().invoke(app, peek)
-    command = shlex.split(str(unclear.exception).splitlines()[-1])
-    answer = CliRunner().invoke(app, [*peek, "--set", command[command.index("--set") + 1].replace("inclusive", "exclusive")])
+    unclear = CliRunner().invoke(app, ["peek", "rows.jsonl", "--set", PLACES])
+    changes = changes_of(str(unclear.exception).replace("inclusive", "exclusive"))
+    answer = CliRunner().invoke(app, ["peek", "rows.jsonl", *(part for change in changes for part in ("--set", change))])
     assert answer.exit_code == 0, answer.exception
     assert "Acme" in answer.output
 

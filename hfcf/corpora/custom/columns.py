@@ -66,10 +66,11 @@ class LayoutError(CorpusError):
             options: whether keys other than `columns` and `labels` stand under `options`, as in a recipe of `hfcf run`.
         """
         cures = {use: _under_options(arguments) if options else arguments for use, arguments in self.cures.items()}
-        keys = {use: ", ".join(f"{key}: {_literal(value, 'null')}" for key, value in cure.items()) for use, cure in cures.items()}
+        keys = {use: "\n  ".join(f"{key}: {_literal(value, 'null')}" for key, value in cure.items()) for use, cure in cures.items()}
         first = next(iter(cures.values())).items()
-        # Columns and labels are long, and stand in the lines above.
-        changes = [f"{key}={'{…}' if key in _OF_RECIPES else _literal(value, 'null')}" for key, value in first]
+        values = {key: _literal(value, "null") for key, value in first}
+        # What the user has to fill in stands in the lines above.
+        changes = [f"{key}={{…}}" if '"…"' in value else f"{key}={value}" for key, value in values.items()]
         given = " ".join(f"--set {shlex.quote(change)}" for change in changes)
         return _message(self.what, keys) + (f"\nGive it to {command} as {given}" if command else "")
 
