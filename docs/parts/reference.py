@@ -1,12 +1,12 @@
-"""Lists of the reference: what the API pages show, the shipped recipes and the commands."""
+"""Lists of the reference: what the API pages show, the shipped recipes, and the keys of recipes."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import pkgutil
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from itertools import takewhile
@@ -14,10 +14,9 @@ from pkgutil import resolve_name
 from typing import Any
 
 import yaml
-from typer.main import get_command
+from pydantic.fields import FieldInfo
 
 from hfcf import engines, metrics, training
-from hfcf.cli import app
 from hfcf.core import recipe
 from hfcf.core.docstrings import first_sentence, paragraphs
 from hfcf.core.stage import Stage
@@ -50,6 +49,16 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "training": {"Settings and losses": ("training.debias.Debias",), "Trainers": ()},
 }
 """The names of `hfcf` that an API page shows, by section; `more` adds those that are found in the code."""
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "run": ("hfcf.pipeline.recipes:RunRecipe",),
+    "source": ("hfcf.pipeline.recipes:Source", "hfcf.pipeline.recipes:RowsRecipe"),
+    "train": ("hfcf.pipeline.training_recipes:TrainRecipe",),
+    "compare": ("hfcf.studies.compare.recipe:SetComparison",),
+    "method": ("hfcf.studies.compare.recipe:MethodRecipe",),
+    "column": ("hfcf.studies.compare.recipe:Column",),
+}
+"""The recipes, and parts of recipes, whose keys a page lists, some without those of another one."""
 
 METRIC_FUNCTIONS = ("hfcf.measure", "hfcf.metrics.shared.metric.metric", "hfcf.consistency", "hfcf.coverage")
 
@@ -183,56 +192,32 @@ def values(content: Any, key: str) -> Iterator[Any]:
             yield from values(value, key)
 
 
-# --- commands
+# --- keys of recipes
 
 
-def commands() -> str:
-    """Return the options that several commands share, and a section for each command: its purpose, arguments and other options."""
-    found = [*walk("hfcf", get_command(app))]
-    uses = Counter(described(option) for _, command in found for option in options(command))
-    shared = {option for option, count in uses.items() if count > 2}
-    common = listed(option for option in uses if option in shared)
-    return "\n\n".join([f"Options of several commands:\n\n{common}", *(section(name, command, shared) for name, command in found)])
+def keys_list(path: str, besides: str | None = None) -> str:
+    """List the keys of a recipe, or of a part of one, with what each says and its default; or those that another part lacks."""
+    known = resolve_name(besides).model_fields if besides else {}
+    fields = {field.alias or name: field for name, field in resolve_name(path).model_fields.items()}
+    return "\n".join(f"- `{key}{standard(field)}`: {said_of(field)}" for key, field in fields.items() if key not in known)
 
 
-def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """Iterate over the commands below a command, with their full names."""
-    if not hasattr(command, "commands"):
-        yield name, command
-    for own, below in sorted(getattr(command, "commands", {}).items()):
-        yield from walk(f"{name} {own}", below)
+def said_of(field: FieldInfo) -> str:
+    """Return the first sentence of what a field's docstring says, and whether the key must be given."""
+    about = first_sentence(" ".join((field.description or "").split()))
+    return f"{about} (must be given)" if field.is_required() else about
 
 
-def options(command: Any) -> list[Any]:
-    return [option for option in command.params if option.name != "help" and not option.hidden]
-
-
-def listed(found: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"- {option}: {meaning}" for option, meaning in found)
-
-
-def described(option: Any) -> tuple[str, str]:
-    """Return the name of an option or argument, and its meaning with its default."""
-    shown = option.opts[0] if option.param_type_name == "option" else option.metavar or option.name.upper()
-    meaning = " ".join((option.help or "").split()).replace("<", "&lt;")
-    no_default = option.default in (None, False, [], ()) or option.required
-    return f"`{shown}`", meaning if no_default else f"{meaning} Default: `{option.default}`."
-
-
-def section(name: str, command: Any, shared: Container[tuple[str, str]]) -> str:
-    rows = [described(option) for option in options(command)]
-    lines = [f"### {name}", " ".join(command.help.split("\n\n")[0].split())]
-    if also := [option for option, _ in (row for row in rows if row in shared)]:
-        lines[1] += f" Also {', '.join(also)}."
-    if own := [row for row in rows if row not in shared]:
-        lines.append(listed(own))
-    return "\n\n".join(lines)
+def standard(field: FieldInfo) -> str:
+    """Write a key's default as YAML has it; nothing is written for one that is null or empty."""
+    value = None if field.is_required() else field.get_default(call_default_factory=True)
+    return f": {json.dumps(value)}".replace('"', "") if isinstance(value, bool | int | float | str) and value != "" else ""
 
 
 TABLES: dict[str, Callable[[], str]] = {
     **{f"api_{page}": partial(api, page) for page in PAGES if page != "stages"},
     "stages": stages,
     "metric_functions": metric_functions,
-    "commands": commands,
+    **{f"keys_{part}": partial(keys_list, *paths) for part, paths in KEYS.items()},
     **{f"recipes_{kind}": partial(recipes_table, kind) for kind in ("compare", "run", "train")},
 }

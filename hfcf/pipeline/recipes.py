@@ -62,9 +62,11 @@ class Source(BaseModel):
     columns: UserColumns = None
     labels: UserLabels = None
     split: Text = "train"
+    """An official split or a slice of it."""
     role: Literal["train"] | None = None
     """"train" allows training on rows of a dev or test split."""
     on_error: Literal["raise", "reject"] = "raise"
+    """For a bad row: raise an error, or leave the row out."""
     take: Annotated[int | None, Field(ge=1)] = None
     """Keep only the first rows."""
     skip: Annotated[int | None, Field(ge=0)] = None
@@ -72,6 +74,7 @@ class Source(BaseModel):
     half: Literal[0, 1] | None = None
     """0 or 1: keep one half of the groups."""
     distractors: Distractors | None = None
+    """Fill the evidence up with retrieved pieces that are not gold: `collection` is a file of them, `pieces` their number."""
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -122,11 +125,12 @@ class RowsRecipe(Recipe):
     role: Literal["train"] | None = None
     """"train": rows of a dev or test split may be trained on; recorded in the card."""
     on_error: Literal["raise", "reject"] | None = None
-    """For rows that can't be read: raise an error, or make a rejected row with the reason."""
+    """For a bad row: raise an error, or make a rejected row with the reason."""
     options: dict[str, Any] | None = None
-    """The corpus's own options, as `hfcf list CORPUS` names them. For rows in columns of your own they are the other arguments of
-    `hfcf.from_dataset`, such as `{ends: exclusive}`."""
+    """The corpus's own options, as `hfcf list CORPUS` names them, such as `{ends: exclusive}`. For rows in columns of your own they
+    are the other arguments of `hfcf.from_dataset`."""
     distractors: Distractors | None = None
+    """Fill the evidence up with retrieved pieces that are not gold: `collection` is a file of them, `pieces` their number."""
     preset: str = "paper"
     """"hub", "llm", "paper", "offline", as far as the system has it, or one of the recipe's own `presets`."""
 
@@ -165,6 +169,7 @@ class RunRecipe(RowsRecipe):
     settings: dict[str, Any] | None = None
     """Settings of the system, which replace the settings of its preset."""
     seed: Seed = 13
+    """The seed of every random draw."""
     limit: Positive | None = None
     """Run only the first rows, after fitting on all."""
     streaming: bool = False

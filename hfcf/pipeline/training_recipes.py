@@ -32,6 +32,7 @@ class TrainRecipe(Recipe):
     name: Text | None = None
     """The name of the model in its card."""
     preset: str = "paper"
+    """One of the recipe's own `presets`."""
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
     data: list[Source]
@@ -47,7 +48,7 @@ class TrainRecipe(Recipe):
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the groups that is held out, to score on."""
     ways: Annotated[int, Field(ge=2, le=3)] | None = None
-    """2: without NOT ENOUGH INFO; 3: with it. By default, the labels that the rows have."""
+    """2: without NOT ENOUGH INFO; 3: with it; unless said, the labels that the rows have."""
 
     @model_validator(mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from pages import ROOT, code, first_column, section, tables, text_of
-from parts.reference import path_of
+from parts.reference import KEYS, keys_list, path_of
 
 import hfcf
 from hfcf.core import recipe, schema
@@ -20,6 +20,7 @@ from hfcf.core.settings import Setting, settings_of
 from hfcf.core.stage import Stage
 from hfcf.core.system import System
 from hfcf.core.task import get_task, tasks
+from hfcf.pipeline.recipes import RunRecipe
 from hfcf.systems import system_class, systems
 from hfcf.text.normalise import normalise
 
@@ -57,6 +58,20 @@ def test_a_setting_is_described_by_a_whole_clause() -> None:
     assert '"all"' in told["phrases"]
     for line in told.values():
         assert all(line.count(opened) == line.count(closed) for opened, closed in ("()", "{}", "[]")), line
+
+
+@pytest.mark.parametrize("paths", KEYS.values(), ids=KEYS)
+def test_every_key_of_a_recipe_is_explained(paths: tuple[str, ...]) -> None:
+    lines = keys_list(*paths).splitlines()
+    assert len(lines) > 3
+    for line in lines:
+        assert re.fullmatch(r"- `\w+(: [^`]+)?`: [^ ].{6,}", line), line
+
+
+def test_the_page_of_recipes_has_the_options_of_a_corpus() -> None:
+    run = section(REFERENCE / "recipes.md", "Of a run")
+    assert "- `options`: " in run
+    assert set(re.findall(r"^- `(\w+)", run, re.MULTILINE)) == set(RunRecipe.model_fields)
 
 
 def test_the_page_of_stages_names_every_system_that_has_one() -> None:

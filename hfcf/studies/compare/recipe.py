@@ -172,9 +172,11 @@ class _Shared(Recipe):
     """What every comparison that trains models says."""
 
     compare: Literal["models"]
+    """models, or rationales for a comparison of explainers."""
     name: Text = ""
     """The name of the file of cells and the page; the recipe's file's unless said."""
     preset: str = "paper"
+    """The preset of the systems, or one of the recipe's own `presets`."""
     data_dir: Text | None = None
     """The folder in which the sources' folders and files lie."""
     seed: Seed = 13
@@ -194,6 +196,7 @@ class _Shared(Recipe):
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Settings of the task's trainer."""
     paper: Paper = Paper()
+    """The paper's own figures, which the page shows beside yours."""
     notes: list[str] = Field(default_factory=list)
     """Sentences for the end of the page."""
 
@@ -216,12 +219,13 @@ class SetComparison(_Shared):
     train: Source
     """The training rows."""
     ways: Annotated[int, Field(ge=2)] | None = None
-    """How many of the task's labels the models tell apart."""
+    """How many of the task's labels the models tell apart, such as 2 for claims without NOT ENOUGH INFO."""
     encoder: ModelReference | None = None
     """The encoder of MoverScore; without it there are no intrinsic scores."""
     language_model: ModelReference | None = None
     """The model of the fluency (perplexity) among the intrinsic scores; without it they have none."""
     evaluate: list[EvaluationSource]
+    """The evaluation sets, each with its `setting`: in-domain, out-of-domain or challenge."""
     evaluate_take: Positive | None = None
     """Evaluate on as many rows of each set."""
     unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
@@ -234,9 +238,11 @@ class Parts(Recipe):
     """The rows of a column."""
 
     train: Source = Field(default_factory=dict)
+    """The rows to train on."""
     dev: Source = Field(default_factory=dict)
     """Rows that choose the epoch, if any do."""
     test: Source = Field(default_factory=dict)
+    """The rows that are scored."""
 
 
 class SecondModels(Recipe):
@@ -252,7 +258,9 @@ class Column(Parts):
     """A column of the table; `train`, `dev` and `test` are each over what `defaults` say."""
 
     name: Text
+    """In the table."""
     setting: Setting | None = None
+    """in-domain (unless said), out-of-domain or challenge."""
     ways: Annotated[int, Field(ge=2)] | None = None
     """How many of the task's labels the models tell apart."""
     model: TrainingKey = Field(default_factory=dict)
@@ -262,6 +270,7 @@ class Column(Parts):
     ask: dict[str, Any] = Field(default_factory=dict)
     """Settings of the trainer that are used when a model is asked, and change no training: columns share their models."""
     reader: SecondModels | None = None
+    """Second models, which read what a method's model writes and give the label (CheckWhy, Table 7)."""
     optional: bool = False
     """Leave the column out, with a warning, if its rows cannot be read."""
 
