@@ -7,11 +7,11 @@ import re
 from parts.markdown import table
 from parts.paths import ROOT
 
-_LEFT_OUT = ("test",)
+_LEFT_OUT = ("test", "browser", "docs")
 
 
 def extras_table() -> str:
-    """List what each extra is for, by the comment above it, and its packages."""
+    """List what each extra of a user is for, by the comment above it, and its packages."""
     text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     section = re.split(r"^\[", text.partition("[options.extras_require]\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     rows = []
