@@ -40,7 +40,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
     "extras": extras.extras_table,
     "model_fields": settings.model_fields_table,
-    "baseline_settings": settings.baseline_settings_list,
     **{f"settings_{name}": partial(settings.settings_list, name) for name, _ in systems.systems(baselines=False)},
     "structure_ablation": checkwhy.ablation_table,
     "compare_crossaug": comparisons.crossaug_table,

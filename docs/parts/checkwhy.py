@@ -9,11 +9,15 @@ from hfcf.studies.compare.results import Cells
 from parts.markdown import table
 from parts.paths import RESULTS, ROOT
 
+RULES = ("the commonest label", "parity of denials: claim, last step's premises")
+"""The rows without a model that the page shows: the worst and the best."""
+
 
 def ablation_table() -> str:
     """Return the table of benchmarks/structure_tasks.py from its finished cells."""
     made, cells = runpy.run_path(str(ROOT / "benchmarks" / "structure_table.py")), Cells(RESULTS / "structure_tasks.jsonl")
-    parts = [_finding(), table(made["COLUMNS"], made["lines"](cells)), f"{made['notes'](cells)}, `results/structure_tasks.jsonl`."]
+    shown = [line for line in made["lines"](cells) if line[1] != "no model" or line[0] in RULES]
+    parts = [_finding(), table(made["COLUMNS"], shown), f"{made['notes'](cells)}, `results/structure_tasks.jsonl`."]
     return "\n\n".join(parts)
 
 

@@ -43,7 +43,8 @@ PROVENANCE = {
     "source_id": "the `id` of the source row",
     "system": "the name of the system",
     "change": "what differs: claim, evidence, both, relation, reference, predicate or question",
-    "edits": "the replaced spans, as end-exclusive code points of the source text (token positions if `field` is `tokens`)",
+    "edits": "the replaced spans, or the whole field if it was written anew, as end-exclusive code points of the source text "
+    "(token positions if `field` is `tokens`)",
     "scores": "[numbers](#scores) that the system measured",
 }
 SCORES = (
@@ -66,8 +67,8 @@ SCORES = (
         "0 or less",
     ),
     ("`indicator: LABEL`", "CCG, MICE, AutoCAD, CoCo", "the probability of the relation that the base model predicts", "0–1"),
-    ("`loss of fluency`", "CCG", "how many nats of likelihood the sentence loses against its source", "a number"),
-    ("`loss of sense`", "CCG", "how many nats the entities lose in their new sentence", "a number"),
+    ("`loss of fluency`", "CCG", "how much log-likelihood the sentence loses against its source", "a number"),
+    ("`loss of sense`", "CCG", "how much log-likelihood the entities lose in their new sentence", "a number"),
     ("`distractors`", "CheckWhy", "the pieces that the structure does not use", "a count"),
 )
 

@@ -1,4 +1,4 @@
-"""Tables of settings: what a system's presets change, and the defaults of the baselines."""
+"""Tables of settings: what a system's presets change, and the fields of a model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from hfcf.core import describe
 from hfcf.core.bound_stage import COMMON_SETTINGS
 from hfcf.core.docstrings import arguments, first_sentence
 from hfcf.core.model import Model
-from hfcf.core.settings import settings_of
 from hfcf.systems import system_class
-from hfcf.systems._shared.judge import JudgeCandidates
-from parts.markdown import brief, code, table
-from parts.systems import systems
+from parts.markdown import brief, table
 
 
 def settings_list(name: str) -> str:
@@ -30,17 +27,6 @@ def settings_list(name: str) -> str:
         stated = f"`{one.name}={shorten(paper)}`" if paper else f"`{one.name}`, no default"
         elsewhere = f" ({'; '.join(changed)})" if changed else ""
         lines.append(f"- {stated}{elsewhere}: {brief(one.meaning)}")
-    return "\n".join(lines)
-
-
-def baseline_settings_list() -> str:
-    """List the defaults of the settings that the baselines have besides those of the last stage."""
-    shared = {*settings_of(JudgeCandidates), *COMMON_SETTINGS}
-    lines = []
-    for name, cls in systems(baselines=True):
-        own = [one for one in describe.settings(cls) if one.name not in shared]
-        settings = code(f"{one.name}={shorten(one.default)}" if one.default else one.name for one in own)
-        lines.append(f"- `{name}`: {settings}")
     return "\n".join(lines)
 
 

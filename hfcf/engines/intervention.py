@@ -38,7 +38,7 @@ class Intervention(Engine):
 
     Args:
         indicator: an R-BERT.
-        max_length: the number of pieces that it reads.
+        max_length: the number of tokens that it reads.
         patience: give up on a word after this number of fills without a flip, an approximation. None tries all fills.
 
     >>> Intervention(indicator=Model("me/rbert-semeval")).patience is None

@@ -31,7 +31,7 @@ class RelationClassifier(Engine):
 
     Args:
         model: an R-BERT (a folder that `hfcf.training.relation.train_relation` wrote, or its Hub id), or a plain classifier.
-        max_length: the number of pieces that it reads, including markers and special tokens.
+        max_length: the number of tokens that it reads, including markers and special tokens.
 
     Raises:
         ValueError: how `model` reads a sentence is not known, or an entity is empty, lies outside its sentence or has no type.

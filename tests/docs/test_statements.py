@@ -45,7 +45,7 @@ def test_a_page_is_short_without_what_is_generated(page: Path) -> None:
 def test_the_page_of_a_system_has_its_parts(name: str) -> None:
     page = SYSTEMS / f"{name}.md"
     headings = re.findall(r"^## (.*)$", text_of(page), re.MULTILINE)
-    assert {"Example", "Settings", "Limits"} <= set(headings)
+    assert {"Example", "Limits"} <= set(headings)
     assert f"../reference/settings.md#{name}" in text_of(page)
     assert f"../reference/paper_index.md#{name}" in section(page, next(one for one in headings if one.startswith("What differs")))
     assert any(block.language == "mermaid" for block in blocks(page))

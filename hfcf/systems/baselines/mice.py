@@ -104,7 +104,7 @@ class EditMinimally(Stage):
         num_candidates: its hypotheses; all are tried.
         closed: instead of the search, try the relation's terms in the training rows that the editor finds likeliest.
         max_new_tokens: of a hypothesis.
-        max_length: pieces of a sentence that the base model reads.
+        max_length: tokens of a sentence that the base model reads.
 
     >>> EditMinimally().masks([0.1, 0.9, 0.4, 0.2, 1.0], [1, 2, 3])
     [[1], [1, 2]]

@@ -66,7 +66,7 @@ class CheckRelation(Stage):
         min_probability: the probability with which the indicator must predict the relation.
         language_model: a decoder-only language model that compares the sentence with its source; None: no comparison.
         max_loss: how much the mean negative log-likelihood of a token may rise, times the sentence's words, in nats.
-        max_length: pieces of a sentence that the indicator reads.
+        max_length: tokens of a sentence that the indicator reads.
 
     >>> row = {"id": "1", "tokens": "eggs in buckets".split(), "label": "in", "status": None, "candidates": []}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 2, "end": 3, "type": None}}

@@ -112,7 +112,7 @@ class EditRelation(Stage):
             the predicate between the entities, and its sentence must still be whole (`hfcf.systems.ccg.predicate`).
         max_phrases: how many phrases of each relation are tried for a row. The row's id draws them, so that no phrase is in most
             rows of a relation.
-        max_loss: how many nats the sentence may lose.
+        max_loss: how much log-likelihood (nats) a new sentence may lose against its source; one that loses more is rejected.
 
     >>> row = {"id": "1", "tokens": "eggs moved into buckets".split(), "label": "in", "status": None, "candidates": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}

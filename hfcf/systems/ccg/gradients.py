@@ -29,7 +29,7 @@ class WordGradients(Engine):
 
     Args:
         indicator: an R-BERT.
-        max_length: pieces that it reads.
+        max_length: tokens that it reads.
 
     Raises:
         ValueError: a label that the classifier does not know; null is the label that it predicts.

@@ -74,7 +74,7 @@ class IdentifyCausalTerms(Stage):
         method: "intervention", or "gradient" for the ablation w/o MII. "gradient" takes the words of the highest gradient, as many
             as AutoCAD takes, with the indicator's own prediction for the label. "editor" asks no indicator: all words that may be
             masked are causal terms, of which a language model as `EditRelation.editor` picks its own.
-        max_length: pieces that masked language model and indicator read.
+        max_length: tokens that masked language model and indicator read.
         patience: how many fills of a word without a flip end its search; None tries them all. See
             `hfcf.engines.intervention.Intervention`.
         unflipped: keep rows in which no word flips: `preliminary_terms` is then empty, and all words that may be masked are causal

@@ -67,7 +67,8 @@ class EditEvidence(Stage):
     It learns the table of substitutes from the column `entities` of all rows.
 
     Args:
-        edit: False is the ablation −EDIT (section 5.2): every row keeps its evidence, and none is rejected.
+        edit: whether evidence is edited at all; without it every row keeps its evidence, and none is rejected: the paper's ablation
+            −EDIT (section 5.2).
         plausible: draw plausible substitutes only.
         near: draw near substitutes only.
         claimed: edit only one date, number or place that the claim names too. It is causal if possible. Where there is no such

@@ -110,7 +110,8 @@ class GenerateClaim(Stage):
     Args:
         generator: an encoder-decoder or decoder-only model, trained on evidence → claim; or "llm:NAME" or "chat:NAME", a language
             model that corrects the source's claim by the evidence, k times, and gives no log-probabilities.
-        constrain: False is the ablation −CONS (section 5.2): plain beam search, and no claim is rejected for what it names.
+        constrain: whether a claim must name an entity of each piece; without it, plain beam search, and no claim is rejected for
+            what it names: the paper's ablation −CONS (section 5.2).
         edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2). Its generator was trained
             on rows of both labels (`prefixed: true` in its recipe). It gets the prefix of the label that the row does not have.
         no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
