@@ -386,6 +386,11 @@ def test_what_is_there_can_be_summed_up(tmp_path: Path) -> None:
         return "" if rater == 2 or (item["source"], name) == ("q3", "fluency") else "10"[item["source"] == "q1"]
 
     fill(tmp_path, rate)
+    with pytest.raises(ValueError, match=r"rater-2\.csv") as error:
+        read_ratings(tmp_path)
+    sheet = list(csv.DictReader((tmp_path / RATERS / "rater-1.csv").read_text(encoding="utf-8-sig").splitlines()))
+    (blank,) = [line for line, cells in enumerate(sheet, 2) if not cells["fluency"]]
+    assert f"rater-1.csv, line {blank}, column fluency" in str(error.value)
     (tmp_path / RATERS / "rater-3.csv").unlink()
     results = read_ratings(tmp_path, partial=True)
     assert results["missing"] == {"rater-1.csv": 1, "rater-2.csv": 12, "rater-3.csv": 12}

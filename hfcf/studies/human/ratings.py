@@ -63,16 +63,16 @@ def read_ratings(out: str | Path, *, partial: bool = False, by: str = PERSON) ->
     sheets: dict[int, dict[str, dict[str, str]]] = {}
     notes: list[dict[str, Any]] = []
     problems: list[str] = []
-    missing: dict[str, int] = {}
+    missing, blanks = dict[str, int](), list[str]()
     for rater in range(1, key["raters"] + 1):
         path = sheet(folder, key, rater)
         if path.exists():
-            sheets[rater] = _read_sheet(path, key, protocol, notes, problems, rater)
+            sheets[rater] = _read_sheet(path, key, protocol, notes, problems, blanks, rater)
         answers = sheets.get(rater, {})
         if n := sum(name not in answers.get(item, {}) for item in key["items"] for name in protocol.asked):
             missing[path.name] = n
     if missing and not partial and not problems:
-        problems = [f"{name}: {n} answers are missing: fill them in, or add --partial" for name, n in missing.items()]
+        problems = [f"{name}: {n} answers are missing: fill them in, or add --partial" for name, n in missing.items()] + blanks
     if problems:
         more = f"\n… and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
         raise ValueError("\n".join(problems[:_SHOWN]) + more)
@@ -93,9 +93,10 @@ def read_ratings(out: str | Path, *, partial: bool = False, by: str = PERSON) ->
 
 
 def _read_sheet(
-    path: Path, key: Mapping[str, Any], protocol: Protocol, notes: list[dict[str, Any]], problems: list[str], rater: int
-) -> dict[str, dict[str, str]]:
-    """Return {item: {question: the filled cell}} of a sheet; add its notes and problems to the lists."""
+    path: Path, key: Mapping[str, Any], protocol: Protocol, notes: list[dict[str, Any]], problems: list[str], blanks: list[str],
+    rater: int,
+) -> dict[str, dict[str, str]]:  # fmt: skip
+    """Return {item: {question: the filled cell}} of a sheet; add its notes, its problems and its empty cells to the lists."""
     answers: dict[str, dict[str, str]] = {}
     for line, cells in enumerate(_read_lines(path), 2 if path.suffix == ".csv" else 1):
         at, item_id = f"{path}, line {line}", str(cells.get("id", "")).strip()
@@ -117,6 +118,7 @@ def _read_sheet(
                 except ValueError as error:
                     problems.append(f"{at}, column {name}: {error}")
             answers[item_id] = filled
+            blanks += [f"{at}, column {name}: no answer" for name in protocol.asked if name not in filled]
             if note := str(cells.get(NOTE) or "").strip():
                 notes.append({"rater": rater, "id": item_id, "note": note})
     return answers
