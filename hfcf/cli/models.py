@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,20 +146,22 @@ def evaluate(
     keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus)) if corpus else []
     check_weights(reference, "MODEL")
     if pairs is not None:
-        _evaluate_pairs(
-            reference, pairs, set_ or [], settings, at_least, max_length=max_length, ways=ways, limit=limit, out=out,
-            predictions=predictions, overwrite=overwrite,
-        )  # fmt: skip
+        with _name_options():
+            _evaluate_pairs(
+                reference, pairs, set_ or [], settings, at_least, max_length=max_length, ways=ways, limit=limit, out=out,
+                predictions=predictions, overwrite=overwrite,
+            )  # fmt: skip
         return
     assert corpus is not None
     if encoder is not None:
         from hfcf.metrics.scores.structures import encoder_of
 
         check_weights(encoder_of(encoder).model, "--encoder")
-    results = score(
-        reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=keys, predictions=predictions,
-        overwrite=overwrite,
-    )  # fmt: skip
+    with _name_options():
+        results = score(
+            reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=keys,
+            predictions=predictions, overwrite=overwrite,
+        )  # fmt: skip
     print_scores({each.title: each.result.scores for each in results})
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)
@@ -167,6 +170,17 @@ def evaluate(
         print_path("scores, confusion and predictions: ", out)
     if predictions is not None:
         print_path("what the model answered to each row: ", predictions)
+
+
+@contextmanager
+def _name_options() -> Iterator[None]:
+    """Make an error about what a classifier's outputs mean name the options of the command."""
+    from hfcf.engines.classifier_spec import UnclearModel
+
+    try:
+        yield
+    except UnclearModel as error:
+        raise ValueError(error.in_command) from error
 
 
 def _evaluate_pairs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,20 +60,37 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     labels = [label_of(name if label is None else label) for name, label in zip(names, stated, strict=True)]
     if None in labels:
         blanks = {name: label or BLANK for name, label in zip(names, labels, strict=True)}
-        raise ValueError(
-            f"{model.name}: what its classes mean is not known. Write one of {', '.join(LABELS)} instead of each '{BLANK}': "
-            f"{write_model(model, blanks, model.inputs or BLANK)}"
-        )
+        what = f"what its classes mean is not known. Write one of {', '.join(LABELS)} instead of each '{BLANK}'"
+        raise unclear(what, model, blanks, model.inputs or BLANK)
     if missing := {SUPPORTS, REFUTES} - set(labels):
         raise ValueError(f"{model.name}: none of its classes {', '.join(names)} is {' or '.join(sorted(missing))}")
     return tuple(label for label in labels if label is not None)
 
 
-def write_model(model: Model, labels: Mapping[str, str], inputs: str | None) -> str:
-    """Write a model with its labels and inputs as code; recipes have the same keys, and `hfcf evaluate` the same options."""
+class UnclearModel(ValueError):
+    """A classifier whose classes or input format only the user knows.
+
+    Args:
+        message: ends with the `Model` to write.
+        in_command: the message with options of `hfcf evaluate` instead of code.
+    """
+
+    def __init__(self, message: str, in_command: str) -> None:
+        super().__init__(message, in_command)
+        self.in_command = in_command
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def unclear(what: str, model: Model, labels: Mapping[str, str], inputs: str | None) -> UnclearModel:
+    """Return the error that says what is not known of a model, with its labels and inputs, or blanks, as code and as options."""
     settings = {"labels": labels or None, "inputs": inputs}
     written = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items() if value is not None]
-    return f"Model({', '.join([json.dumps(model.name, ensure_ascii=False), *written])})"
+    code = f"Model({', '.join([json.dumps(model.name, ensure_ascii=False), *written])})"
+    options = {"--labels": ",".join(f"{name}={label}" for name, label in labels.items()), "--inputs": inputs}
+    command = shlex.join(part for name, value in options.items() if value for part in (name, value))
+    return UnclearModel(f"{model.name}: {what}: {code}", f"{model.name}: {what}: {command}")
 
 
 @dataclass(frozen=True)
@@ -137,10 +155,9 @@ def _find_inputs(model: Model, config: Any, names: Sequence[str]) -> InputFormat
     elif set(names) <= set(LABELS):
         guess, why = CLAIM_FIRST, "its classes are named as in this library"
     else:
-        raise ValueError(
-            f"{model.name}: which text it reads first is not known. Write {' or '.join(ORDERS)}, or a text such as "
-            f"'{{claim}} [SEP] {{evidence}}', instead of '{BLANK}': {write_model(model, dict(model.labels or ()), BLANK)}"
-        )
+        orders = f"{' or '.join(ORDERS)}, or a text such as '{{claim}} [SEP] {{evidence}}'"
+        what = f"which text it reads first is not known. Write {orders}, instead of '{BLANK}'"
+        raise unclear(what, model, dict(model.labels or ()), BLANK)
     log.warning(
         "%s is read as %s, because %s; set Model(%r, inputs=…) if it was trained otherwise", model.name, guess, why, model.name
     )
@@ -169,11 +186,11 @@ def relation_spec(model: Model) -> ClassifierSpec:
 def _read_relation(model: Model, contents: str) -> ClassifierSpec:
     spec = _named_classes(model, "relations", model.inputs or BLANK)
     if model.inputs is None:
-        raise ValueError(
-            f"{model.name} is a plain classifier, not an R-BERT: how it marks the two entities is not known. Write one of "
-            f"{', '.join(FORMS)}, or the text for head and tail, such as {FORMS['entity-markers']!r}, instead of '{BLANK}': "
-            f"{write_model(model, dict(model.labels or ()), BLANK)}"
+        what = (
+            "it is a plain classifier, not an R-BERT: how it marks the two entities is not known. Write one of "
+            f"{', '.join(FORMS)}, or the text for head and tail, such as {FORMS['entity-markers']!r}, instead of '{BLANK}'"
         )
+        raise unclear(what, model, dict(model.labels or ()), BLANK)
     parse_markers(model.inputs)
     return spec
 
@@ -186,8 +203,8 @@ def _named_classes(model: Model, called: str, inputs: str | None) -> ClassifierS
     stated = given_labels(model, names)
     # No row has the label "LABEL_3", so every prediction would count as wrong.
     if unnamed := [name for name, label in zip(names, stated, strict=True) if label is None and UNNAMED.fullmatch(name)]:
-        line = write_model(model, {name: label or BLANK for name, label in zip(names, stated, strict=True)}, inputs)
-        raise ValueError(f"{model.name}: nobody named its classes {', '.join(unnamed)}. Write the {called}: {line}")
+        labels = {name: label or BLANK for name, label in zip(names, stated, strict=True)}
+        raise unclear(f"nobody named its classes {', '.join(unnamed)}. Write the {called}", model, labels, inputs)
     return ClassifierSpec(rename_classes(model, names))
 
 

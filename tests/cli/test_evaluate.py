@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -188,6 +190,18 @@ def test_out_holds_classes_confusion_and_predictions(tiny_model: Callable[[str],
     again = CliRunner().invoke(app, ["evaluate", *command])
     assert "exists already" in str(again.exception)
     shown(*command, "--overwrite")
+
+
+def test_what_only_the_user_knows_of_a_classifier_is_named_by_options(tmp_path: Path) -> None:
+    model = own_models.save(tmp_path / "model", "bert", ["no", "yes"], range(2))
+    mine = str(write(tmp_path / "mine.jsonl", claims(LABELS[:2])))
+    answer = CliRunner().invoke(app, ["evaluate", model, "--corpus", mine])
+    options = shlex.split(str(answer.exception).rpartition(": ")[2])
+    assert options == ["--labels", "no=?,yes=?", "--inputs", "?"]
+    assert "accuracy" in shown(model, "--corpus", mine, "--labels", "no=REFUTES,yes=SUPPORTS", "--inputs", "claim-evidence").lower()
+    with pytest.raises(ValueError, match=r'Model\(".*labels=\{') as error:
+        evaluate(Dataset.from_list(claims(LABELS[:2])), Model(model))
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value), "a process of map hands it on"
 
 
 def test_relations_and_questions_say_what_is_scored(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

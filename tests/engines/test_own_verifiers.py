@@ -328,7 +328,7 @@ def test_the_command_line_says_labels_and_inputs(stored: Saved, tmp_path: Path, 
     assert expected["accuracy"] not in (0, 1)
     with pytest.raises(ValueError, match="write OWN=OURS"):
         evaluate(own, corpus, labels=["LABEL_0"])
-    with pytest.raises(ValueError, match="labels="):
+    with pytest.raises(ValueError, match=r"--labels 'LABEL_0=[?],LABEL_1=[?]'"):
         evaluate(own, corpus)
 
 
