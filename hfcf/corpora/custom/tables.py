@@ -151,6 +151,11 @@ def _names(path: Path, default: str) -> list[str]:
     names: dict[str, None] = {}
     problem = None
     for record in read_records(path, default):
+        if _is_squad(record.value):
+            raise CorpusError(
+                f"{path} is in the layout of SQuAD: read it with corpus: squad and data_files: {{train: {path.name}}}, in Python "
+                f'hfcf.load("squad", data_files={{"train": "{path.name}"}})'
+            )
         names |= dict.fromkeys(record.value)
         problem = problem or record.unreadable
         if names and format_of(path, default) == "csv":
@@ -158,6 +163,12 @@ def _names(path: Path, default: str) -> list[str]:
     if problem and not names:
         raise CorpusError(f"{path}: no record can be read: {problem}")
     return list(names)
+
+
+def _is_squad(value: Mapping[str, Any]) -> bool:
+    """Say whether a record is a whole release in the layout of SQuAD: articles of paragraphs with questions."""
+    articles = value.get("data")
+    return isinstance(articles, list) and bool(articles) and isinstance(articles[0], Mapping) and "paragraphs" in articles[0]
 
 
 def _rows(paths: Sequence[str], default: str, key: Any, features: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
