@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,8 @@ def estimate_requests(
 ) -> dict[str, Any] | None:
     """Estimate before a run what it will ask language models, as `dry_run` does; None if it asks none, or is as short itself."""
     parsed = read_recipe(recipe, changes)
-    ds, system = load_inputs(parsed)
+    with redirect_stderr(StringIO()):  # the run prints how rows are read
+        ds, system = load_inputs(parsed)
     asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
     few = min(len(ds), limit or parsed.limit or len(ds)) <= max(ROWS, concurrency())
     return None if few or not asks else dry_run(recipe, changes=changes, limit=limit)

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import near_misses
@@ -622,3 +623,12 @@ def test_streams_stay_streams() -> None:
     stream = hfcf.from_dataset(nli().to_iterable_dataset())
     assert isinstance(stream, IterableDataset)
     assert [row["label"] for row in stream] == ["SUPPORTS", "NOT ENOUGH INFO", "REFUTES", None]
+
+
+def test_the_column_of_places_in_files_is_named_by_no_error(tmp_path: Path) -> None:
+    files = {}
+    for split, names in (("train", "claim,evidence,label"), ("test", "claim,evidence")):
+        files[split] = str(tmp_path / f"{split}.csv")
+        Path(files[split]).write_text(f"{names}\nRome is old.,Rome stands.{',true' * (split == 'train')}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"'test'.*'label'.*claim, evidence:"):
+        hfcf.load("csv", data_files=files)

@@ -164,6 +164,24 @@ def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytes
     assert content(new_recipe("race", "mine.yaml", "ours.jsonl").text)["preset"] == "paper"
 
 
+def test_a_file_of_squad_is_read_by_its_corpus(folder: Path) -> None:
+    question = {"id": "1", "question": "What is Rome?", "answers": [{"text": "a city", "answer_start": 8}]}
+    release = {"version": "1.1", "data": [{"title": "Rome", "paragraphs": [{"context": "Rome is a city.", "qas": [question]}]}]}
+    (folder / "mine.json").write_text(json.dumps(release))
+    with pytest.raises(RecipeError) as error:
+        new_recipe("rgf", "mine.yaml", "mine.json")
+    assert "corpus: squad" in str(error.value)
+    assert "data_files: {train: mine.json}" in str(error.value)
+    assert hfcf.load("squad", data_files={"train": "mine.json"}, split="train")["question"][:] == ["What is Rome?"]
+
+
+def test_how_rows_are_read_is_printed_once(folder: Path) -> None:
+    (folder / "mine.yaml").write_text(new_recipe("eda", "mine.yaml", "nli.csv").text)
+    answer = CliRunner().invoke(app, ["run", "mine.yaml", "--out", "out"])
+    assert answer.exit_code == 0, answer.exception
+    assert answer.stderr.count("claim ← hypothesis") == 1
+
+
 @pytest.mark.parametrize(("data", "fact"), [("nosuch.csv", "no such file"), (".", "a folder"), ("mine.txt", ".jsonl")])
 def test_no_rows(data: str, fact: str, folder: Path) -> None:
     (folder / "mine.txt").write_text("x")

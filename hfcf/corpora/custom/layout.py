@@ -127,8 +127,9 @@ def find_layout(
     layout = Layout(layouts.task, found)
     for split, part in parts.items():
         if absent := next((name for name in layout.own if name not in part.column_names), None):
+            has = ", ".join(name for name in part.column_names if name != RECORD)
             raise CorpusError(
-                f"the split {split!r} has no column {absent!r}, which other splits have; it has {', '.join(part.column_names)}: "
+                f"the split {split!r} has no column {absent!r}, which other splits have; it has {has}: "
                 "add it, or leave the split out"
             )
     if layouts.labelled:
