@@ -174,7 +174,7 @@ class CheckRelation(Stage):
             return reject(new, self.name, "longer than the language model reads")
         new = {**new, "scores": [*new["scores"], scored("loss of fluency", loss)]}
         if exceeds(loss, self.max_loss):
-            return reject(new, self.name, f"less fluent than its source by more than {self.max_loss:g}")
+            return reject(new, self.name, f"less fluent than its source by more than max_loss, {self.max_loss:g}")
         return new
 
 

@@ -158,7 +158,7 @@ def write_candidates(row: Row, gap: Gap, options: Iterable[Option], top_k: int, 
             continue
         trouble = option.trouble
         if trouble is None and exceeds(option.loss, max_loss):
-            trouble = f"less fluent than its source by more than {max_loss:g}"
+            trouble = f"less fluent than its source by more than max_loss, {max_loss:g}"
         scores = [scored("loss of fluency", option.loss), scored("loss of sense", option.sense)]
         new = candidate(row, option.relation, phrase_edits(row, gap, option), scores)
         candidates.append(reject(new, stage, trouble) if trouble else new)

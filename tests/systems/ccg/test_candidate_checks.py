@@ -98,7 +98,11 @@ def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Perplexity, "run", run)
     checked = CheckRelation(language_model=Model("lm"), max_loss=2)(row("sunk in", "lost in", "long in"))
-    assert reasons(checked) == [None, "less fluent than its source by more than 2", "longer than the language model reads"]
+    assert reasons(checked) == [
+        None,
+        "less fluent than its source by more than max_loss, 2",
+        "longer than the language model reads",
+    ]
     assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.6672}]  # log 1.1, for each of 7 words
     assert "the eggs were sunk in buckets ." in asked
     assert "the eggs were moved into buckets ." in asked

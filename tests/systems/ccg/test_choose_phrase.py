@@ -95,7 +95,7 @@ def test_a_relation_is_not_said_of_things_that_it_does_not_admit(losses: Any) ->
 def test_what_loses_too_much_is_a_rejection(losses: Any) -> None:
     losses({"moved into": 10, "lay in": 30})
     made = fitted()(source())
-    assert {new["status"]["reason"] for new in made["candidates"]} == {"less fluent than its source by more than 9"}
+    assert {new["status"]["reason"] for new in made["candidates"]} == {"less fluent than its source by more than max_loss, 9"}
     assert "no candidate is left" in made["status"]["reason"]
     assert made["candidates"][0]["label"] == IN
 
