@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model, is_remote
+from hfcf.core.model import Model
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
 from hfcf.corpora.custom.columns import LayoutError
@@ -113,7 +113,8 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
         f"# {cls.__name__} on {rows}. The same command with --dry-run shows three of them after every stage, and the cost.",
     ]
     for key, value in content.items():
-        comments = {**_COMMENTS, "preset": f"one of {', '.join(cls.presets)}; offline has small models that need no network"}
+        small = "; offline has small models that need no network" if "offline" in cls.presets else ""
+        comments = {**_COMMENTS, "preset": f"one of {', '.join(cls.presets)}{small}"}
         comment = f"  # {comments[key]}" if key in comments else ""
         lines.append(f"{key}: {_flow(value)}{comment}")
     if settings := [f"#   {name}: {_flow(value)}" for name, value in _simple_settings(cls, content["preset"], task)]:
@@ -122,14 +123,21 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
 
 
 def _simple_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
-    """Yield the settings that are numbers, words or models, as the preset has them for rows of the task."""
+    """Yield the settings that are numbers, words, models or lists of models, as the preset has them for rows of the task."""
     values = {**cls.presets[preset], **cls.by_task.get(task, {})}
     for name, setting in cls.schema.items():
         value = values.get(name, setting.default)
-        if isinstance(value, Model) and not is_remote(value):
-            value = {"name": value.name, "adapter": value.adapter} if value.adapter else value.name
-        if name not in ("seed", "strict", "task") and isinstance(value, str | int | float | dict):
+        if isinstance(value, Model):
+            value = _named(value)
+        if isinstance(value, tuple) and value and all(isinstance(model, Model) for model in value):
+            value = [_named(model) for model in value]
+        if name not in ("seed", "strict", "task") and isinstance(value, str | int | float | dict | list):
             yield name, value
+
+
+def _named(model: Model) -> Any:
+    """Return a model as a recipe names it."""
+    return {"name": model.name, "adapter": model.adapter} if model.adapter else model.name
 
 
 def _flow(value: Any) -> str:

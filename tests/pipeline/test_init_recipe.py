@@ -164,6 +164,17 @@ def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytes
     assert content(new_recipe("race", "mine.yaml", "ours.jsonl").text)["preset"] == "paper"
 
 
+def test_the_settings_of_the_preset_are_listed_with_their_models(folder: Path) -> None:
+    (folder / "texts.csv").write_text("text,label\nGood film.,good\nBad film.,bad\n")
+    for system, data, setting in (("crossaug", "nli.csv", "judges"), ("llm", "texts.csv", "model")):
+        text = new_recipe(system, "mine.yaml", data).text
+        settings = yaml.safe_load("\n".join(line[2:] for line in text.partition("# settings:")[2].splitlines()[1:]))
+        assert settings[setting], text
+        assert ("need no network" in text) is (system == "crossaug")
+        recipe = {**content(text), "settings": {setting: settings[setting]}}
+        load_inputs(recipes.parse_recipe(RunRecipe, recipe, "mine.yaml"))
+
+
 def test_a_file_of_squad_is_read_by_its_corpus(folder: Path) -> None:
     question = {"id": "1", "question": "What is Rome?", "answers": [{"text": "a city", "answer_start": 8}]}
     release = {"version": "1.1", "data": [{"title": "Rome", "paragraphs": [{"context": "Rome is a city.", "qas": [question]}]}]}
