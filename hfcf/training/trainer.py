@@ -230,7 +230,10 @@ def _where(hp: Hyperparameters) -> dict[str, Any]:
 
 @contextmanager
 def training_progress() -> Iterator[Any]:
-    """Make the `TrainerCallback` that shows a training: a bar on a terminal; in a log a line for an epoch, or for five minutes."""
+    """Make the `TrainerCallback` that shows a training: a bar on a terminal; in a log a line for an epoch, or for five minutes.
+
+    Of more than ten epochs a log has ten lines.
+    """
     from transformers import TrainerCallback
 
     class Progress(TrainerCallback):
@@ -238,6 +241,7 @@ def training_progress() -> Iterator[Any]:
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.first, self.start = state.global_step, time.monotonic()
+            self.tenths = 10 * state.global_step // state.max_steps
             self.logged = self.start
             if is_shown():
                 self.bar = bars.enter_context(Bar("training", state.max_steps, state.global_step))
@@ -253,7 +257,9 @@ def training_progress() -> Iterator[Any]:
                 self._log(state)
 
         def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if self.bar is None:
+            tenths = 10 * state.global_step // state.max_steps
+            if self.bar is None and tenths > self.tenths:
+                self.tenths = tenths
                 self._log(state)
 
         def _text(self, state: Any) -> str:

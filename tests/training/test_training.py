@@ -690,3 +690,19 @@ def test_rows_of_a_user_that_cannot_be_read_are_left_out_and_named(tmp_path: Pat
         assert "row 3: there is no label" in capsys.readouterr().err
     with pytest.raises(CorpusError, match="label"):
         load_rows([{**source, "on_error": "raise"}], training=True)
+
+
+def test_a_training_of_many_short_epochs_prints_ten_lines(caplog: pytest.LogCaptureFixture) -> None:
+    from types import SimpleNamespace
+
+    from hfcf.training.trainer import training_progress
+
+    state = SimpleNamespace(global_step=0, max_steps=267, epoch=0.0, num_train_epochs=267)
+    with caplog.at_level("INFO"), training_progress() as progress:
+        progress.on_train_begin(None, state, None)
+        for step in range(1, 268):
+            state.global_step, state.epoch = step, float(step)
+            progress.on_epoch_end(None, state, None)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 10
+    assert "267 of 267" in lines[-1]
