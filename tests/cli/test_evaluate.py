@@ -106,7 +106,7 @@ def test_a_file_in_columns_and_labels_of_ones_own_is_read(tiny_model: Callable[[
     )
     for options, told in (
         ([], "Give it to hfcf evaluate as --set 'columns={…}'"),
-        (["--set", columns], "Give it to hfcf evaluate as --set 'labels={…}'"),
+        (["--set", columns], '"evidence": "passage", "label": "verdict"}\' --set \'labels={…}\''),
         (["--set", "label={}"], "--set: unknown key 'label'; did you mean 'labels'?"),
     ):
         refused = CliRunner().invoke(app, ["evaluate", *command, *options])
