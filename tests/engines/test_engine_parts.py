@@ -9,7 +9,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines.attribution import words_of
-from hfcf.engines.classifier_spec import rename_classes, write_model
+from hfcf.engines.classifier_spec import rename_classes, unclear
 from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
 from hfcf.engines.entity_types import head_noun, may_be_person
 from hfcf.engines.label_preserving import content_words
@@ -42,7 +42,9 @@ def test_inputs_of_verifiers():
 def test_names_of_classes():
     named = rename_classes(Model("m", labels={"cause": "Cause-Effect(e1,e2)"}), ["cause", "Other"])
     assert named == ("Cause-Effect(e1,e2)", "Other")
-    assert write_model(Model("m"), {"0": "?"}, "claim-evidence") == 'Model("m", labels={"0": "?"}, inputs="claim-evidence")'
+    error = unclear("what they mean", Model("m"), {"0": "?"}, "claim-evidence")
+    assert str(error).endswith('Model("m", labels={"0": "?"}, inputs="claim-evidence")')
+    assert error.in_command.endswith("--labels '0=?' --inputs claim-evidence")
 
 
 def test_markers_of_entities():
