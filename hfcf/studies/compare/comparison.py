@@ -28,7 +28,6 @@ from filelock import FileLock
 from hfcf.core import passages
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model, is_remote
-from hfcf.core.model_checks import can_configure
 from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
@@ -38,7 +37,15 @@ from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.methods import POOLED, Method, build_methods, check_methods, training_rows
 from hfcf.studies.compare.recipe import CellChoice, ColumnComparison, SetComparison
 from hfcf.studies.compare.results import Cells, digest, try_lock
-from hfcf.studies.compare.samples import Sample, draw_samples, load_columns, load_sample, start_of
+from hfcf.studies.compare.samples import (
+    Sample,
+    check_starts,
+    draw_samples,
+    load_columns,
+    load_sample,
+    start_of,
+    warn_of_empty_pools,
+)
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, rows_digest
 from hfcf.training.consistency import PairScorer
 from hfcf.training.trainer import Hyperparameters, trained_model
@@ -227,31 +234,9 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
         samples = draw_samples(sample, recipe.low_resource) if recipe.low_resource else [sample]
     methods = build_methods(recipe, task)
     check_methods(methods, task)
-    _check_starts(samples, task)
-    _warn_of_empty_pools(methods, samples)
+    check_starts(samples, task)
+    warn_of_empty_pools(methods, samples)
     return Comparison(recipe, task, methods, samples, Cells(results / f"{file}.jsonl"), runs)
-
-
-def _warn_of_empty_pools(methods: Sequence[Method], samples: Sequence[Sample]) -> None:
-    """Say which controls will have no cell, because the training leaves no row of the corpus to them."""
-    names = [method.name for method in methods if method.control in POOLED]
-    if names and not any(len(sample.pool) for sample in samples):
-        log.warning(
-            "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
-            "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
-        )  # fmt: skip
-
-
-def _check_starts(samples: Sequence[Sample], task: Task) -> None:
-    """Raise `RecipeError` for a classifier that can't be trained on, because its classes are not a sample's labels."""
-    if (check := getattr(load_trainer(task.trainer), "check_start", None)) is None:
-        return
-    for hp, labels in {(id(hp), sample.labels): (hp, sample.labels) for sample in samples for hp in sample.hps.values()}.values():
-        if isinstance(hp, Hyperparameters) and can_configure(hp.model):
-            try:
-                check(hp, labels)
-            except ValueError as error:
-                raise RecipeError(f"model: {error}") from error
 
 
 # --- computing cells

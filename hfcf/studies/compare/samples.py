@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -14,12 +14,13 @@ from datasets import Dataset, concatenate_datasets
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
 from hfcf.core.model import Model, is_prompted
+from hfcf.core.model_checks import can_configure
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer, used_labels
 from hfcf.studies.compare.contamination import MethodModel, Overlap, count_overlap, list_models, mark_seen, unseen_rows
 from hfcf.studies.compare.grid import SampleTraining
-from hfcf.studies.compare.methods import Method, build_methods, described
+from hfcf.studies.compare.methods import POOLED, Method, build_methods, described
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.results import digest
 from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
@@ -250,3 +251,25 @@ def _load(source: Source, data_dir: str | None, where: str, *, training: bool) -
     if "corpus" not in source:
         raise RecipeError(f"{where}: the key 'corpus' is missing")
     return load_rows([recipes.locate(source, data_dir)], training=training)
+
+
+def warn_of_empty_pools(methods: Sequence[Method], samples: Sequence[Sample]) -> None:
+    """Say which controls will have no cell, because the training leaves no row of the corpus to them."""
+    names = [method.name for method in methods if method.control in POOLED]
+    if names and not any(len(sample.pool) for sample in samples):
+        log.warning(
+            "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
+            "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
+        )  # fmt: skip
+
+
+def check_starts(samples: Sequence[Sample], task: Task) -> None:
+    """Raise `RecipeError` for a classifier that can't be trained on, because its classes are not a sample's labels."""
+    if (check := getattr(load_trainer(task.trainer), "check_start", None)) is None:
+        return
+    for hp, labels in {(id(hp), sample.labels): (hp, sample.labels) for sample in samples for hp in sample.hps.values()}.values():
+        if isinstance(hp, Hyperparameters) and can_configure(hp.model):
+            try:
+                check(hp, labels)
+            except ValueError as error:
+                raise RecipeError(f"model: {error}") from error
