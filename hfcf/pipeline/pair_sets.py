@@ -14,7 +14,7 @@ from hfcf.corpora.base.values import as_text
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.load import ReadRows, read_tables
 from hfcf.corpora.custom.source import FILE_OPTIONS, describe_file
-from hfcf.corpora.custom.tables import FORMATS, RECORD
+from hfcf.corpora.custom.tables import FORMATS, own_columns
 from hfcf.hub.run_folder import load_result
 
 SOURCE_ID = "source_id"
@@ -47,10 +47,9 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
     except LayoutError as error:
         raise ValueError(error.in_recipe("the command")) from error
     if column not in table.column_names:
-        has = ", ".join(name for name in table.column_names if name != RECORD)
         raise ValueError(
             f"{source} has no column {column!r}, which names the original of each counterfactual by its id and is empty for "
-            f"originals; it has {has}. Name yours by --set {SOURCE_ID}=COLUMN"
+            f"originals; it has {', '.join(own_columns(table))}. Name yours by --set {SOURCE_ID}=COLUMN"
         )
     rows = read_tables({"train": table}, ReadRows(layout, name, "train", True))["train"]
     assert isinstance(rows, Dataset)

@@ -16,7 +16,7 @@ from hfcf.core.model import Model
 from hfcf.core.recipe import did_you_mean
 from hfcf.core.task import Row, Task
 from hfcf.corpora.custom.pairs import read_side, target_label, task_of_sides
-from hfcf.corpora.custom.tables import RECORD, read_files
+from hfcf.corpora.custom.tables import own_columns, read_files
 from hfcf.engines.classifier import choose
 from hfcf.engines.perplexity import Perplexity
 from hfcf.metrics.minimality import minimality
@@ -74,7 +74,7 @@ def score_pairs(
     rows = pairs if isinstance(pairs, Dataset) else read_files([Path(pairs)])
     for column in [*original.values(), *(name for side in revised for name in side.values()), *([target] if target else [])]:
         if column not in rows.column_names:
-            names = [name for name in rows.column_names if name != RECORD]
+            names = own_columns(rows)
             raise ValueError(f"there is no column {column!r}{did_you_mean(column, names)}: the columns are {', '.join(names)}")
     sides = [[read_side(row, columns) for columns in (original, *revised)] for row in rows]
     whole = [i for i, every in enumerate(sides) if every[0] is not None and any(side is not None for side in every[1:])]

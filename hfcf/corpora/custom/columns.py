@@ -49,7 +49,7 @@ class LayoutError(CorpusError):
         }
         super().__init__(_message(what, {use: f"{call}, {given})" for use, given in arguments_of.items()}))
 
-    def beside(self, given: Mapping[str, Any], call: str | None = None) -> LayoutError:
+    def with_arguments(self, given: Mapping[str, Any], call: str | None = None) -> LayoutError:
         """Return the error with the arguments that the user gave, so that its lines are whole calls; `call` is another start."""
         known = {name: value for name, value in given.items() if value is not None}
         cures = {use: {**known, **cure} for use, cure in self.cures.items()}
@@ -67,10 +67,9 @@ class LayoutError(CorpusError):
         """
         cures = {use: _under_options(arguments) if options else arguments for use, arguments in self.cures.items()}
         keys = {use: "\n  ".join(f"{key}: {_literal(value, 'null')}" for key, value in cure.items()) for use, cure in cures.items()}
-        first = next(iter(cures.values())).items()
-        values = {key: _literal(value, "null") for key, value in first}
+        first = {key: _literal(value, "null") for key, value in next(iter(cures.values())).items()}
         # What the user has to fill in stands in the lines above.
-        changes = [f"{key}={{…}}" if '"…"' in value else f"{key}={value}" for key, value in values.items()]
+        changes = [f"{key}={{…}}" if '"…"' in value else f"{key}={value}" for key, value in first.items()]
         given = " ".join(f"--set {shlex.quote(change)}" for change in changes)
         return _message(self.what, keys) + (f"\nGive it to {command} as {given}" if command else "")
 

@@ -188,7 +188,7 @@ def _name_call(settings: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except LayoutError as error:
-        raise error.beside(settings, "hfcf.to_dataset(cf, like=ds") from error
+        raise error.with_arguments(settings, "hfcf.to_dataset(cf, like=ds") from error
 
 
 def _without_record(table: Dataset) -> Dataset:

@@ -14,7 +14,7 @@ from hfcf.corpora.custom.cells import Column, Columns
 from hfcf.corpora.custom.columns import LayoutError, find_columns, layouts_of
 from hfcf.corpora.custom.labels import LabelNames, read_labels
 from hfcf.corpora.custom.relations import inclusive_ends
-from hfcf.corpora.custom.tables import RECORD
+from hfcf.corpora.custom.tables import own_columns
 from hfcf.corpora.formats.read import BadRow, CorpusError
 
 ENDS = ("exclusive", "inclusive")
@@ -115,7 +115,7 @@ def find_layout(
     given = {("group" if field == "group_id" else field): column for field, column in given.items()}
     tables = list(parts.values())
     first = tables[0]
-    names = [name for name in first.column_names if name != RECORD]
+    names = own_columns(first)
     head = [row for part in tables for row in part.select_columns(_texts(part)).select(range(min(len(part), _PEEK)))]
     layouts, chosen = find_columns(names, head, task, given)
     found: dict[str, Column] = dict(chosen)
@@ -127,9 +127,8 @@ def find_layout(
     layout = Layout(layouts.task, found)
     for split, part in parts.items():
         if absent := next((name for name in layout.own if name not in part.column_names), None):
-            has = ", ".join(name for name in part.column_names if name != RECORD)
             raise CorpusError(
-                f"the split {split!r} has no column {absent!r}, which other splits have; it has {has}: "
+                f"the split {split!r} has no column {absent!r}, which other splits have; it has {', '.join(own_columns(part))}: "
                 "add it, or leave the split out"
             )
     if layouts.labelled:

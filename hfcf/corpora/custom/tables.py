@@ -283,6 +283,11 @@ def splits_of(rows: Any) -> dict[str, Any] | None:
     return dict(rows) if isinstance(rows, DatasetDict | IterableDatasetDict) else None
 
 
+def own_columns(table: Table) -> list[str]:
+    """List a table's columns without `RECORD`, which the reader of files adds."""
+    return [name for name in table.column_names or () if name != RECORD]
+
+
 def is_frame(rows: Any) -> bool:
     """Say whether rows are a pandas DataFrame, without importing pandas."""
     return type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "dtypes") and hasattr(rows, "columns")
