@@ -175,12 +175,12 @@ def evaluate(
 @contextmanager
 def _name_options() -> Iterator[None]:
     """Make an error about what a classifier's outputs mean name the options of the command."""
-    from hfcf.engines.classifier_spec import UnclearModel
+    from hfcf.core.errors import UnclearModel
 
     try:
         yield
     except UnclearModel as error:
-        raise ValueError(error.in_command) from error
+        raise ValueError(f"{error.what}: {error.in_command}") from error
 
 
 def _evaluate_pairs(

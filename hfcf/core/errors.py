@@ -20,6 +20,24 @@ class LostProcessError(RunError):
     """Another process of a launcher ended before all the work was done."""
 
 
+class UnclearModel(ValueError):
+    """A model of which only the user knows what its classes mean, or what it reads.
+
+    Args:
+        what: the model, and what is not known of it.
+        in_code: the `Model` to write, with a blank for each answer.
+        in_recipe: the same as YAML.
+        in_command: the same as options of `hfcf evaluate`.
+    """
+
+    def __init__(self, what: str, in_code: str, in_recipe: str, in_command: str = "") -> None:
+        super().__init__(what, in_code, in_recipe, in_command)
+        self.what, self.in_code, self.in_recipe, self.in_command = what, in_code, in_recipe, in_command
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.in_code}"
+
+
 ERRORS = (ValueError, OSError, ImportError, RunError)
 """What users' mistakes raise; `explain` also knows faults of the machine."""
 
@@ -31,6 +49,8 @@ def explain(error: BaseException) -> str | None:
     """
     if fault := _explain_machine(error):
         return fault
+    if isinstance(error, UnclearModel):
+        return f"{error.what}: {error.in_recipe}"
     if isinstance(error, TypeError) and ("has no setting" in str(error) or "has no option" in str(error)):
         return str(error)
     if not isinstance(error, ERRORS):

@@ -124,7 +124,9 @@ def _find_part(name: str, revision: str | None) -> ModelFacts:
         place = HUB if folder is None else LOCAL
         return ModelFacts(title, (), place, known.licence, known.parameters, known.labels, known.inputs if known.labels else None)
     if folder is not None:
-        return ModelFacts(title, (), LOCAL, _read_licence(folder), _count_parameters(folder))
+        known_offline = offline.LICENCES.get(name.removeprefix("offline:")) if name.startswith("offline:") else None
+        licence = known_offline or _read_licence(folder)
+        return ModelFacts(title, (), LOCAL, licence, _count_parameters(folder))
     if name.startswith("stanza:") or is_package(name):
         return ModelFacts(title, place=LIBRARY)
     return _ask_hub(name, revision, title)

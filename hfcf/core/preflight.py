@@ -164,7 +164,7 @@ def check_labels(task: Task, ds: Any) -> None:
     if found := sorted(map(repr, present - {None})):
         raise StageError(
             f"no row has a label of {task.name} ({', '.join(task.labels)}); the labels here are {', '.join(found[:10])}. Say "
-            f"what they mean: hfcf.from_dataset(ds, labels={{{found[0]}: {task.labels[0]!r}, …}})"
+            f"what they mean: hfcf.from_dataset(ds, labels={{{found[0]}: {task.labels[0]!r}, …}}); in a recipe, the key labels"
         )
 
 

@@ -17,7 +17,7 @@ from hfcf.core.docstrings import arguments
 from hfcf.core.model import Model
 from hfcf.core.names import did_you_mean
 from hfcf.core.redact import short_path, short_paths
-from hfcf.core.safe_yaml import read_yaml, read_yaml_file, yaml_problem
+from hfcf.core.safe_yaml import read_yaml, read_yaml_file, write_flow, yaml_problem
 from hfcf.core.settings import explain_invalid, quote, settings_of
 
 
@@ -308,8 +308,7 @@ def without_folders(change: str) -> str:
         return f"{key}={short_path(text)}"
     if (shown := short_paths(value)) == value:
         return change
-    dumped = yaml.safe_dump(shown, default_flow_style=True, allow_unicode=True, width=10_000)
-    return f"{key}={dumped.strip().removesuffix('...').strip()}"
+    return f"{key}={write_flow(shown)}"
 
 
 def check_keys(keys: Iterable[str], allowed: Iterable[str], where: str) -> None:

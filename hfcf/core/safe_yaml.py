@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,18 @@ def yaml_problem(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
     return str(getattr(error, "problem", None) or error).replace("\n", " ") + where
+
+
+def write_flow(value: Any) -> str:
+    """Write plain data as YAML in one line.
+
+    >>> print(write_flow({"labels": {"no": "?"}, "inputs": None}))
+    {labels: {'no': '?'}, inputs: null}
+    """
+    if isinstance(value, str) and "\n" in value:
+        return json.dumps(value)
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10_000).strip()
+    return text.removesuffix("\n...").strip()
 
 
 def front_matter(card: str) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from typing import Any
 
 import torch
 
+from hfcf.core.errors import UnclearModel
 from hfcf.core.model import INPUTS_KEY, Model, find_file, is_prompted
 from hfcf.core.pretrained import read_tuned_config
+from hfcf.core.safe_yaml import write_flow
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.verifier_inputs import CLAIM_FIRST, EVIDENCE_FIRST, ORDERS, OURS, InputFormat, parse_inputs
 from hfcf.text.label_names import LABELS, REFUTES, SUPPORTS, label_of
@@ -67,30 +69,17 @@ def verdicts(model: Model, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for label in labels if label is not None)
 
 
-class UnclearModel(ValueError):
-    """A classifier whose classes or input format only the user knows.
-
-    Args:
-        message: ends with the `Model` to write.
-        in_command: the message with options of `hfcf evaluate` instead of code.
-    """
-
-    def __init__(self, message: str, in_command: str) -> None:
-        super().__init__(message, in_command)
-        self.in_command = in_command
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
 def unclear(what: str, model: Model, labels: Mapping[str, str], inputs: str | None) -> UnclearModel:
-    """Return the error that says what is not known of a model, with its labels and inputs, or blanks, as code and as options."""
-    settings = {"labels": labels or None, "inputs": inputs}
-    written = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items() if value is not None]
-    code = f"Model({', '.join([json.dumps(model.name, ensure_ascii=False), *written])})"
+    """Return the error that says what is not known of a model, with its labels and inputs, or blanks, in every form."""
+    settings = {name: value for name, value in (("labels", dict(labels)), ("inputs", inputs)) if value}
+    arguments = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
     options = {"--labels": ",".join(f"{name}={label}" for name, label in labels.items()), "--inputs": inputs}
-    command = shlex.join(part for name, value in options.items() if value for part in (name, value))
-    return UnclearModel(f"{model.name}: {what}: {code}", f"{model.name}: {what}: {command}")
+    return UnclearModel(
+        f"{model.name}: {what}",
+        in_code=f"Model({', '.join([json.dumps(model.name, ensure_ascii=False), *arguments])})",
+        in_recipe=write_flow({"name": model.name, **({"adapter": model.adapter} if model.adapter else {}), **settings}),
+        in_command=shlex.join(part for name, value in options.items() if value for part in (name, value)),
+    )
 
 
 @dataclass(frozen=True)
@@ -158,9 +147,7 @@ def _find_inputs(model: Model, config: Any, names: Sequence[str]) -> InputFormat
         orders = f"{' or '.join(ORDERS)}, or a text such as '{{claim}} [SEP] {{evidence}}'"
         what = f"which text it reads first is not known. Write {orders}, instead of '{BLANK}'"
         raise unclear(what, model, dict(model.labels or ()), BLANK)
-    log.warning(
-        "%s is read as %s, because %s; set Model(%r, inputs=…) if it was trained otherwise", model.name, guess, why, model.name
-    )
+    log.warning("%s is read as %s, because %s; give its `inputs` if it was trained otherwise", model.name, guess, why)
     return parse_inputs(guess)
 
 

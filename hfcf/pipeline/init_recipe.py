@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
+from hfcf.core.safe_yaml import write_flow
+from hfcf.core.settings import to_builtin
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import distinct_columns
 from hfcf.corpora.custom.load import ReadRows, read_quietly
@@ -116,30 +115,28 @@ def _text(content: Mapping[str, Any], file: Path, cls: Any, task: str, rows: str
         small = "; offline has small models that need no network" if "offline" in cls.presets else ""
         comments = {**_COMMENTS, "preset": f"one of {', '.join(cls.presets)}{small}"}
         comment = f"  # {comments[key]}" if key in comments else ""
-        lines.append(f"{key}: {_flow(value)}{comment}")
-    if settings := [f"#   {name}: {_flow(value)}" for name, value in _simple_settings(cls, content["preset"], task)]:
+        lines.append(f"{key}: {write_flow(value)}{comment}")
+    if settings := [f"#   {name}: {write_flow(value)}" for name, value in _simple_settings(cls, content["preset"], task)]:
         lines += ["# settings:  # over those of the preset, which are", *settings]
     return "\n".join(lines) + "\n"
 
 
 def _simple_settings(cls: Any, preset: str, task: str) -> Iterable[tuple[str, Any]]:
-    """Yield the settings that are numbers, words, models or lists of models, as the preset has them for rows of the task."""
+    """Yield the settings that a recipe writes in one line, as the preset has them for rows of the task; none that is null."""
     values = {**cls.presets[preset], **cls.by_task.get(task, {})}
     for name, setting in cls.schema.items():
-        value = values.get(name, setting.default)
-        if isinstance(value, Model):
-            value = _named(value)
-        if isinstance(value, tuple) and value and all(isinstance(model, Model) for model in value):
-            value = [_named(model) for model in value]
-        if name not in ("seed", "strict", "task") and isinstance(value, str | int | float | dict | list):
+        value = _written(values.get(name, setting.default))
+        if name not in ("seed", "strict", "task") and value not in (None, [], MISSING):
             yield name, value
 
 
-def _named(model: Model) -> Any:
-    """Return a model as a recipe names it."""
-    return {"name": model.name, "adapter": model.adapter} if model.adapter else model.name
-
-
-def _flow(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=10_000).strip()
-    return text.removesuffix("\n...").strip() if not isinstance(value, str) or "\n" not in value else json.dumps(value)
+def _written(value: Any) -> Any:
+    """Return a setting as a recipe writes it: a model by its name, a group of settings without those that are null."""
+    if isinstance(value, Model):
+        shown = {"name": value.name, "revision": value.revision, "adapter": value.adapter}
+        return {key: part for key, part in shown.items() if part} if value.revision or value.adapter else value.name
+    if is_dataclass(value):
+        return {field.name: written for field in fields(value) if (written := _written(getattr(value, field.name))) is not None}
+    if isinstance(value, tuple):
+        return [_written(one) for one in value]
+    return to_builtin(value)

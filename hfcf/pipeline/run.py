@@ -13,7 +13,8 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.model import Model, named
+from hfcf.core.model import named
+from hfcf.core.model_facts import models_of
 from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_system
 from hfcf.core.public_models import SIZE
@@ -115,7 +116,7 @@ def _run(
             "citation": system.citation, "corpus": corpora.corpus_name(parsed.corpus), "split": parsed.split or "train",
             "source": {key: corpus[key] for key in ("title", "licence")},
             "role": parsed.role, "preset": parsed.preset, "seed": system.seed, "limit": limit,
-            "settings": system.settings, "models": {**model_names(system.values), **metric_models(metrics)},
+            "settings": system.settings, "models": read_models(system, metrics),
             "checked_by": next(iter(system.verifiers() or ()), None), "decoys": show_decoys(rows, system, parsed.decoys),
             **_user_prompts(system, metrics),
             "stages": costs,
@@ -245,15 +246,10 @@ def make_system(
         raise recipes.RecipeError(f"{where}: {error}") from error
 
 
-def model_names(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Name the weights among the values of settings, with their revision and adapter."""
-    listed = {
-        f"{name} {i}": item for name, value in settings.items() if isinstance(value, tuple) for i, item in enumerate(value, 1)
-    }
-    models = {
-        name: value if isinstance(value, Model) else getattr(value, "model", None) for name, value in {**settings, **listed}.items()
-    }
-    return {name: named(model) for name, model in models.items() if isinstance(model, Model)}
+def read_models(system: System, metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Name the weights that a run reads, with revision and adapter, by setting; those of a metric by "METRIC.SETTING"."""
+    of_metrics = ((f"{name}.{key}", model) for name, metric in metrics.items() for key, model in metric.read_models().items())
+    return {setting: named(model) for setting, model in (*models_of(system), *of_metrics)}
 
 
 def _user_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:
@@ -266,12 +262,6 @@ def _user_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, An
     if folder := system.values.get("prompts"):
         folders["prompts"] = folder
     return {"prompts": {name: read_folder(folder) for name, folder in folders.items()}} if folders else {}
-
-
-def metric_models(metrics: Mapping[str, Metric]) -> dict[str, str]:
-    """Name the weights that metrics read, by "METRIC.SETTING"."""
-    models = {name: model_names(metric.settings) for name, metric in metrics.items()}
-    return {f"{name}.{setting}": model for name, settings in models.items() for setting, model in settings.items()}
 
 
 def select_metrics(metrics: Metrics | None, system: System) -> dict[str, Metric]:

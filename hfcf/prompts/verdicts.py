@@ -12,6 +12,7 @@ from typing import Any
 from hfcf import prompts
 from hfcf.core.model import Model
 from hfcf.engines.classifier import ROUND
+from hfcf.engines.classifier_spec import unclear
 from hfcf.engines.llm.answers import ALTERNATIVES, token_probabilities
 from hfcf.prompts.counterfactuals import SEMEVAL
 from hfcf.tasks.relation import OTHER, entities, roles, state_roles
@@ -64,12 +65,9 @@ class VerdictPrompt:
         """Raise `ValueError` unless the names cover all of these labels; the message has the line to type."""
         known, every = set(dict(model.labels or self.names).values()), sorted(set(labels))
         if unknown := [label for label in every if label not in known]:
-            names = ", ".join(f'"{label}": "{label}"' for label in every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
-            raise ValueError(
-                f"{model.name} does not know the labels {', '.join(unknown[:_SHOWN])}{', …' if len(unknown) > _SHOWN else ''}. "
-                f'Name all labels, {{name in the prompt: label}}: Model("{model.name}", labels={{{names}}}); in a recipe '
-                f'{{name: "{model.name}", labels: {{{names}}}}}'
-            )
+            shown = f"{', '.join(unknown[:_SHOWN])}{', …' if len(unknown) > _SHOWN else ''}"
+            what = f"it does not know the labels {shown}. Name all labels, {{name in the prompt: label}}"
+            raise unclear(what, model, {label: label for label in every}, None)
 
     def ask(self, rows: Sequence[Row], model: Model, sources: Sequence[Row] | None = None) -> list[dict[str, float] | str]:
         """Ask for the label of each row: `{label: probability}`, or the reason why there is none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hfcf.core.hub_http import httpx
 from hfcf.core.model import Model
 from hfcf.core.model_facts import ABSENT, ENDPOINT, HUB, LIBRARY, LOCAL, ModelFacts, find_facts, list_models
 from hfcf.core.public_models import public_model
+from hfcf.core.safe_yaml import front_matter
 from hfcf.systems import system_class
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -63,6 +65,17 @@ def test_a_folder_is_read_and_nothing_of_it_is_loaded(tmp_path: Path) -> None:
 def test_the_licence_is_that_of_the_card(card: str, licence: str | None, tmp_path: Path) -> None:
     (repository(tmp_path) / "README.md").write_text(card)
     assert find_facts(Model(str(tmp_path))).licence == licence
+
+
+def test_the_licence_of_an_offline_model_is_the_one_of_its_package_or_card() -> None:
+    assert set(offline.LICENCES) == {*offline.REQUIREMENTS, *offline.BASE_REQUIREMENTS}
+    for name, requirement in offline.REQUIREMENTS.items():
+        assert find_facts(Model(f"offline:{name}")).licence == offline.LICENCES[name]
+        package = metadata(requirement.partition("==")[0])
+        if name not in ("minilm", "wordnet"):  # packages of other people's work, under a licence of the package's own
+            assert (package.get("License-Expression") or package["License"]).lower() == offline.LICENCES[name]
+    card = offline.folder("minilm") / "README.md"
+    assert front_matter(card.read_text(encoding="utf-8"))["license"] == offline.LICENCES["minilm"]
 
 
 def test_classes_and_inputs_are_those_of_the_configuration(tiny_model: Callable[[str], str], tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ import math
 import pytest
 import torch
 
+from hfcf.core.errors import explain
 from hfcf.core.model import Model
+from hfcf.core.safe_yaml import read_yaml
 from hfcf.engines.attribution import words_of
 from hfcf.engines.classifier_spec import rename_classes, unclear
 from hfcf.engines.cure import OUTSIDE, is_open, membership, not_shut, spread
@@ -44,7 +46,10 @@ def test_names_of_classes():
     assert named == ("Cause-Effect(e1,e2)", "Other")
     error = unclear("what they mean", Model("m"), {"0": "?"}, "claim-evidence")
     assert str(error).endswith('Model("m", labels={"0": "?"}, inputs="claim-evidence")')
-    assert error.in_command.endswith("--labels '0=?' --inputs claim-evidence")
+    assert error.in_command == "--labels '0=?' --inputs claim-evidence"
+    written = {"name": "m", "labels": {"0": "?"}, "inputs": "claim-evidence"}
+    assert read_yaml(error.in_recipe) == written
+    assert str(explain(error)).endswith(error.in_recipe), "what hfcf run and hfcf train print"
 
 
 def test_markers_of_entities():

@@ -166,11 +166,12 @@ def test_the_paper_where_the_offline_models_are_not_installed(monkeypatch: pytes
 
 def test_the_settings_of_the_preset_are_listed_with_their_models(folder: Path) -> None:
     (folder / "texts.csv").write_text("text,label\nGood film.,good\nBad film.,bad\n")
-    for system, data, setting in (("crossaug", "nli.csv", "judges"), ("llm", "texts.csv", "model")):
+    of_claims = (("crossaug", "nli.csv", "judges"), ("crossaug", "nli.csv", "ner"), ("race", "nli.csv", "ner"))
+    for system, data, setting in (*of_claims, ("llm", "texts.csv", "model")):
         text = new_recipe(system, "mine.yaml", data).text
         settings = yaml.safe_load("\n".join(line[2:] for line in text.partition("# settings:")[2].splitlines()[1:]))
         assert settings[setting], text
-        assert ("need no network" in text) is (system == "crossaug")
+        assert ("need no network" in text) is (system != "llm")
         recipe = {**content(text), "settings": {setting: settings[setting]}}
         load_inputs(recipes.parse_recipe(RunRecipe, recipe, "mine.yaml"))
 

@@ -16,7 +16,7 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier
 from hfcf.engines.continuation import Continuation
 from hfcf.engines.ner import Ner
-from hfcf.pipeline.run import model_names, select_metrics
+from hfcf.pipeline.run import read_models, select_metrics
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.crossaug import CrossAug
 from hfcf.systems.race.system import RACE
@@ -209,7 +209,7 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
 
 def test_cards_name_each_judge() -> None:
     system = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), certainty=0.9)
-    assert model_names(system.values)["judges 1"] == "offline:minilm + hfcf:nli"
+    assert read_models(system, {})["judges[0]"] == "offline:minilm + hfcf:nli"
     text, models = system.verifiers()
     assert [model.adapter for model in models] == ["hfcf:verifier", "hfcf:nli"]
     assert text == "the verifier and the judges named above, which had to agree, each with a probability of at least 0.9,"

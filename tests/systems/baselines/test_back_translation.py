@@ -115,9 +115,9 @@ def test_a_recipe_can_name_its_models() -> None:
     settings = {"forward": {"name": "nllb", "dtype": "float32"}, "backward": "nllb", "source": "eng_Latn", "pivot": "deu_Latn"}
     found = runner.make_system("back_translation", settings=settings)
     assert isinstance(found, BackTranslation)
-    assert runner.model_names(found.values) == {"forward": "nllb", "backward": "nllb"}
+    assert runner.read_models(found, {}) == {"forward": "nllb", "backward": "nllb"}
     default = runner.make_system("back_translation")
-    assert runner.model_names(default.values) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
+    assert runner.read_models(default, {}) == {"forward": "Helsinki-NLP/opus-mt-en-de", "backward": "Helsinki-NLP/opus-mt-de-en"}
 
 
 def test_each_translator_is_told_its_direction(demo: Dataset, m2m100: Model) -> None:

@@ -257,7 +257,7 @@ def test_a_recipe_may_give_mappings() -> None:
     assert system.classifier == replace(CCG.preset("offline").classifier, model=Model("bert"), epochs=2)
     assert [stage.seed for stage in system.stages] == [7] * 6
     assert system.edit_relation.top_k == 2
-    assert runner.model_names(system.values)["editor_training"] == "offline:t5"
+    assert runner.read_models(system, {})["editor_training"] == "offline:t5"
 
 
 def test_the_paper_preset_is_the_papers() -> None:
