@@ -60,8 +60,8 @@ def from_dataset(
         columns: our field → your column: {"claim": "statement", "evidence": "text"}. Several columns make a list of pieces
             ("evidence": ["fact1", "fact2"]) or an entity's start, end and type ("head": ["begin", "finish"]).
         labels: your label → our label, a name of it, or None to leave its rows out. Or the names of integer classes in order.
-        id: the column with the ids. By default a known name whose values are all different, else ids are hashes of the
-            rows' content, whatever their order. Later rows with equal content get "#2" and so on.
+        id: the column with the ids. By default a known name of which most values differ, else ids are hashes of the rows'
+            content, whatever their order. Later rows with equal content get "#2" and so on. A repeated id is unreadable.
         group: the column with the names of groups; by default rows of equal content are a group.
         title: the column with the title of evidence that is one text.
         ends: whether the last positions of entities are "inclusive" or "exclusive", if the rows do not show it.
