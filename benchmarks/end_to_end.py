@@ -161,15 +161,15 @@ def load_rows(quick: bool) -> tuple[dict[str, Any], str]:
 def rates(made: Outcome, reading: Reading) -> dict[str, Any]:
     """Return the accepted rows a CPU minute with and without training, and those that are right, without training."""
     minutes = (made.cpu - made.training) / 60
-    label, sound = (reading.share(right) for right in (reading.label_right, reading.all_right))
+    label, sound = (reading.share(right) for right in (reading.label_right, reading.fully_right))
     rate = len(made.accepted) / minutes
     return {
         "accepted_per_minute": rate,
         "with_training": len(made.accepted) / (made.cpu / 60),
         "label_right": label,
-        "all_right": sound,
+        "fully_right": sound,
         "right_per_minute": None if label is None else rate * label,
-        "all_right_per_minute": None if sound is None else rate * sound,
+        "fully_right_per_minute": None if sound is None else rate * sound,
     }
 
 
@@ -224,7 +224,7 @@ def main() -> None:
         options.pairs.write_text("".join(json.dumps(pair, ensure_ascii=False) + "\n" for pair in drawn), encoding="utf-8")
     columns = [
         "method", "task", "rows", "proposed", "accepted", "CPU s", "training s", "accepted/min", "with training", "label right",
-        "all right", "label right/min", "all right/min", *(["accepted/GPU s"] if gpu else []),
+        "fully right", "label right/min", "fully right/min", *(["accepted/GPU s"] if gpu else []),
     ]  # fmt: skip
     show(f"{where}; minutes of the processor", columns, table, options.json, figures)
 

@@ -41,12 +41,12 @@ def load_verdicts(file: Path) -> Verdicts:
 
 @dataclass(frozen=True)
 class Reading:
-    """Count the drawn rows that were read, those whose label is the reader's, and those of them in which all else is right."""
+    """Count the drawn rows that were read, those whose label is the reader's, and those that are fully right: all else is right as well."""
 
     drawn: int
     read: int
     label_right: int
-    all_right: int
+    fully_right: int
 
     def share(self, right: int) -> float | None:
         """Return a count as a share of what was read; None unless every drawn row was read."""

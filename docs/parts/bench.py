@@ -12,8 +12,10 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "demo_funnel", "other_pairs", "first_look")
-"""Benchmarks that are not on the page about speed."""
+OWN_PAGE = ("end_to_end", "judge_curve", "other_pairs")
+"""Benchmarks whose table is not on the page about speed."""
+IN_TEXT = ("demo_funnel", "first_look")
+"""Benchmarks whose figures are in sentences and pictures alone."""
 
 
 def file(name: str) -> Path:
@@ -47,7 +49,10 @@ def origin(name: str) -> str:
 
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
-    return "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in OWN_PAGE) or "No figures are stored."
+    return (
+        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *IN_TEXT))
+        or "No figures are stored."
+    )
 
 
 def examples() -> str:
@@ -67,12 +72,12 @@ def right_per_minute(shares: dict[str, float]) -> list[tuple[str, float, float |
     """Return accepted counterfactuals a CPU minute by method, and the right ones: by verdicts on its pairs, else by `shares`.
 
     Args:
-        shares: of the rated pairs of each system, those that are right in everything.
+        shares: of the rated pairs of each system, those that are fully right.
     """
     lines = []
     for name, figures in read("end_to_end").items():
         if isinstance(figures, dict) and "accepted_per_minute" in figures:
-            rate, right = figures["accepted_per_minute"], figures["all_right_per_minute"]
+            rate, right = figures["accepted_per_minute"], figures["fully_right_per_minute"]
             share = shares.get(name.partition(",")[0].lower())
             right = rate * share if right is None and share is not None else right
             lines.append((name, round(rate, 1), None if right is None else round(right, 1)))

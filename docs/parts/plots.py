@@ -112,9 +112,9 @@ def demo_funnel() -> Plot:
 
 
 def rates() -> Plot:
-    """Plot accepted counterfactuals a CPU minute, and how many are right by the shares of the rated pairs."""
+    """Plot accepted counterfactuals a CPU minute, and how many are fully right by the shares of the rated pairs."""
     lines = bench.right_per_minute(ratings.shares())
-    about = "Accepted and right counterfactuals a CPU minute: " + "; ".join(
+    about = "Accepted and fully right counterfactuals a CPU minute: " + "; ".join(
         f"{name} {made} and {right}" for name, made, right in lines
     )
-    return Plot(about, lines, partial(drawing.two_bars, lines, ("accepted", "right in everything"), "counterfactuals a CPU minute"))
+    return Plot(about, lines, partial(drawing.two_bars, lines, ("accepted", "fully right"), "counterfactuals a CPU minute"))

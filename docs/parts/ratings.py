@@ -69,7 +69,7 @@ def figures() -> dict[str, str]:
 
 
 def shares(kind: str = "all") -> dict[str, float]:
-    """Return the share of the rated pairs of each system's preset "offline" that are right in everything, or of another kind."""
+    """Return the share of the rated pairs of each system's preset "offline" that are fully right, or of another kind."""
     read = {system: presets["offline"] for system, presets in counts().items() if "offline" in presets}
     return {system: each[kind] / each["pairs"] for system, each in read.items()}
 
@@ -82,7 +82,7 @@ def rated() -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RESULTS / "rated_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-KINDS = {"label": "label right, %", "all": "everything right, %", "close": "close, %", "both": "right and close, %"}
+KINDS = {"label": "label right, %", "all": "fully right, %", "close": "close, %", "both": "fully right and close, %"}
 """The columns of shares."""
 
 
@@ -118,15 +118,6 @@ def _shares(read: Counts, kinds: Iterable[str]) -> list[str]:
         low, high = binomtest(read[kind], read["pairs"]).proportion_ci(0.95, method="wilson")
         shares.append(f"{100 * read[kind] / read['pairs']:.0f} ({100 * low:.0f}–{100 * high:.0f})")
     return shares
-
-
-def earlier_table() -> str:
-    """Count the pairs of earlier sheets, which have verdicts in words."""
-    counts: dict[str, int] = {}
-    for line in (RESULTS / "rated_pairs_earlier.jsonl").read_text(encoding="utf-8").splitlines():
-        sheet = json.loads(line)["sheet"]
-        counts[sheet] = counts.get(sheet, 0) + 1
-    return table(("sheet", "pairs"), [(sheet, str(n)) for sheet, n in counts.items()])
 
 
 def pairs_page() -> str:

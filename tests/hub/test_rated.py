@@ -22,7 +22,7 @@ def test_a_rated_preset_is_described_by_its_counts(system: str, preset: str) -> 
     assert counts["both"] <= counts["all"] <= counts["label"] <= counts["pairs"]
     said = describe_rating(system, preset, json.loads(json.dumps(system_class(system).preset(preset, seed=4).settings)))
     assert said.startswith(f"{system_class(system).__name__} {preset}: of {counts['pairs']} rated pairs")
-    assert f"{counts['all'] / counts['pairs']:.0%} are right in every respect" in said
+    assert f"{counts['all'] / counts['pairs']:.0%} are fully right" in said
 
 
 def test_other_presets_are_not_measured() -> None:

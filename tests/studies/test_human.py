@@ -608,12 +608,12 @@ def test_shares_and_intervals_by_hand(tmp_path: Path) -> None:
     fill(tmp_path, lambda rater, item, name: answers[name][item["methods"]["mine"]["row"]])
     numbers = {name: strata["all"] for name, strata in read_ratings(tmp_path)["methods"]["mine"].items()}
     assert {name: scores["share"] for name, scores in numbers.items()} == {
-        "label": 0.75, "sense": 0.5, "everything": 0.25, "close": 0.5,
+        "label": 0.75, "sense": 0.5, "fully right": 0.25, "close": 0.5,
     }  # fmt: skip
     # Wilson: (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), with z = 1.96 and n = 4.
     assert numbers["label"]["interval"] == pytest.approx([0.30064, 0.95441], abs=1e-4)
-    assert numbers["everything"]["interval"] == pytest.approx([0.04559, 0.69936], abs=1e-4)
-    assert list(rated_correct(tmp_path, "everything")) == ["a:new"]
+    assert numbers["fully right"]["interval"] == pytest.approx([0.04559, 0.69936], abs=1e-4)
+    assert list(rated_correct(tmp_path, "fully right")) == ["a:new"]
     assert "| mine | 4 | 75 % (30–95) | 50 % (15–85) | 25 % (5–70) | 50 % (15–85) |" in (tmp_path / TABLE).read_text("utf-8")
 
 

@@ -54,7 +54,7 @@ def test_right_is_the_label_that_the_reader_gave(script: Callable[[str], ModuleT
     said = zip(rows, [(REFUTES, True), (REFUTES, False), (NOT_ENOUGH_INFO, True)], strict=False)
     known = {verdicts.pair_key(name): {"label": label, "sound": sound} for name, (label, sound) in said}
     reading = verdicts.count_right(rows[:3], known)
-    assert reading == verdicts.Reading(drawn=3, read=3, label_right=2, all_right=1)
+    assert reading == verdicts.Reading(drawn=3, read=3, label_right=2, fully_right=1)
     assert reading.share(2) == pytest.approx(2 / 3)
     partly = verdicts.count_right(rows, known)
     assert (partly.drawn, partly.read, partly.share(2)) == (4, 3, None)
@@ -74,10 +74,10 @@ def test_the_verdicts_fit_their_rows(script: Callable[[str], ModuleType]) -> Non
 def test_rates_with_and_without_training(script: Callable[[str], ModuleType]) -> None:
     verdicts, end_to_end = script("verdicts"), script("end_to_end")
     made = end_to_end.Outcome(accepted=[{}] * 30, proposed=None, cpu=180.0, training=120.0, wall=200.0)
-    rates = end_to_end.rates(made, verdicts.Reading(drawn=20, read=20, label_right=10, all_right=5))
+    rates = end_to_end.rates(made, verdicts.Reading(drawn=20, read=20, label_right=10, fully_right=5))
     assert (rates["accepted_per_minute"], rates["with_training"]) == (30, 10)
-    assert (rates["right_per_minute"], rates["all_right_per_minute"]) == (15, 7.5)
-    unread = end_to_end.rates(made, verdicts.Reading(drawn=20, read=19, label_right=10, all_right=5))
+    assert (rates["right_per_minute"], rates["fully_right_per_minute"]) == (15, 7.5)
+    unread = end_to_end.rates(made, verdicts.Reading(drawn=20, read=19, label_right=10, fully_right=5))
     assert unread["right_per_minute"] is None
 
 
