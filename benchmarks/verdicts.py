@@ -41,7 +41,7 @@ def load_verdicts(file: Path) -> Verdicts:
 
 @dataclass(frozen=True)
 class Reading:
-    """Count the drawn rows that were read, those whose label is the reader's, and those that are fully right: all else is right as well."""
+    """Count the drawn rows that were read, those whose label is the reader's, and those in which all else is right as well."""
 
     drawn: int
     read: int

@@ -89,6 +89,6 @@ def describe_rating(system: str, preset: str, settings: Mapping[str, Any] | None
     changed = f" (this run has its own {', '.join(other)})" if other else ""
     read = f"{name}{changed}: of {counts['pairs']} rated pairs of {counts['corpus']}{rated_on} ({counts['date']})"
     return (
-        f"{read}, {shares['label']} have the right label, {shares['all']} are fully right, and {shares['both']} are fully right and "
-        f"close to their source; other rows may do worse{trial}"
+        f"{read}, {shares['label']} have the right label, {shares['all']} are fully right, and {shares['both']} are fully right "
+        f"and close to their source; other rows may do worse{trial}"
     )
