@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.recipe import ModelReference, Recipe, RecipeError, Text
-from hfcf.core.settings import NonNegative, Positive, settings_of
+from hfcf.core.settings import NonNegative, Positive, Share, settings_of
 from hfcf.engines.ner import Ner
 from hfcf.pipeline.recipes import Source
 from hfcf.training.explainer import Weights
@@ -227,6 +227,8 @@ class ReaderRecipe(TrainRecipe):
     model: StartModel
     clozes: Clozes | None = None
     """Train on questions made of claims, instead of questions."""
+    unanswerable: Share = 0.0
+    """The share of the questions to repeat on passages that do not answer them (0–1)."""
     evaluate: EvaluationSources = ()
 
 

@@ -299,7 +299,7 @@ def _make_clozes(recipe: kinds.ReaderRecipe, rows: Dataset) -> Dataset:
 
 
 def _train_reader(recipe: kinds.ReaderRecipe, rows: Rows, out: Path) -> Scores:
-    train_reader(rows.training, recipe.hyperparameters(), out)
+    train_reader(rows.training, recipe.hyperparameters(), out, unanswerable=recipe.unanswerable)
     return {"trained on": {"clozes": len(rows.training)}} if recipe.clozes else {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from datasets import Dataset, Features, List, Value
+from datasets import Dataset, Features, List, Value, concatenate_datasets
 
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.generator import load_tokenizer, two_sided
@@ -16,13 +16,14 @@ from hfcf.tasks.qa import span_problem
 from hfcf.text.phrase_match import find_answer
 from hfcf.training.generator import train_texts
 from hfcf.training.trainer import Hyperparameters, fit
+from hfcf.training.unanswered import unanswered
 
 STRIDE = Reader.stride
 TASK_TYPE = "QUESTION_ANS"
 """PEFT's name for extractive question answering."""
 
 
-def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
+def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable: float = 0.0) -> None:
     """Train a reader and store it, or its adapter, in `out`; an interrupted run continues.
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage. In a window without the
@@ -34,11 +35,14 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
         rows: question answering rows; for an encoder, rows without spans are left out.
         hp: how. The training of a model with an adapter continues from the adapter; with `tune="lowrank"` the change from the model
             without the adapter is stored.
+        unanswerable: the share of an encoder's questions to repeat on passages that do not answer them (0–1), see `unanswered`.
 
     Raises:
-        ValueError: no row is left to train on.
+        ValueError: no row is left to train on, or an encoder-decoder, which always writes an answer, shall learn that there is none.
     """
     if two_sided(hp.model):
+        if unanswerable:
+            raise ValueError(f"unanswerable must be 0 for {hp.model.name}, which always writes an answer: leave it out")
         kept = rows.select([i for i, answers in enumerate(rows["answers"]) if answers["text"]])
         _check_rows(kept, len(rows), "an answer")
         tokenizer = load_tokenizer(hp.model)
@@ -54,6 +58,8 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path) -> None:
 
     kept = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
     _check_rows(kept, len(rows), "an answer that is a span of the context")
+    if unanswerable:
+        kept = concatenate_datasets([kept, unanswered(kept, unanswerable, seed=hp.seed)])
     start = load_start(hp)
     encoded = encode_spans(kept, start.tokenizer, hp.max_length)
     fit(
@@ -109,9 +115,9 @@ def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:
         requests = list(zip(batch["question"], batch["context"], strict=True))
         columns: dict[str, list[Any]] = {"start_positions": [], "end_positions": []}
         for windows, answers in zip(encode_windows(tokenizer, requests, max_length, STRIDE), batch["answers"], strict=True):
-            start = answers["answer_start"][0]
+            start, text = answers["answer_start"][:1], answers["text"][:1]
             for features, places in windows:
-                first, last = tokens_of(places, start, start + len(answers["text"][0]))
+                first, last = tokens_of(places, start[0], start[0] + len(text[0])) if start else (0, 0)
                 columns["start_positions"].append(first)
                 columns["end_positions"].append(last)
                 for name, values in features.items():
