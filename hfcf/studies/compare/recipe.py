@@ -61,9 +61,10 @@ class MethodRecipe(Recipe):
     """What makes the counterfactuals; the recipe's own unless said."""
     settings: dict[str, Any] | None = None
     """Settings of the system; they override the settings that the recipe gives its own system."""
-    control: Literal["copies", "real", "judged"] | None = None
+    control: Literal["copies", "real", "judged", "phrases"] | None = None
     """Train on as many other rows instead of the counterfactuals: copies of training rows with the same labels; further labelled
-    rows of the corpus; or such rows with the labels that the system's verifier gives them."""
+    rows of the corpus; such rows with the labels that the system's verifier gives them; or, of a sentence with two entities, only
+    the words from one to the other."""
     sizes: list[Positive] | None = None
     """With `low_resource`, the sizes of samples that it is trained on; all unless said."""
     ratio: Annotated[float, Field(gt=0)] | None = None

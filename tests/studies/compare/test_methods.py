@@ -18,6 +18,7 @@ from hfcf.core.model import Model
 from hfcf.core.pairs import pair
 from hfcf.core.pairs import sources as sources_of
 from hfcf.core.system import System
+from hfcf.core.task import get_task
 from hfcf.studies.compare.methods import Method, label_rows, training_rows, with_more
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.crossaug import CrossAug
@@ -104,6 +105,24 @@ def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None
     counts = [list(kept["id"]).count(f"Old{i}") for i in range(3)]
     assert counts[1] == 3
     assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
+
+
+def test_the_control_of_phrases_keeps_the_words_between_the_entities() -> None:
+    row = {
+        "id": "r1", "group_id": "1", "corpus": "c", "split": "train", "label": "Cause-Effect(e2,e1)",
+        "tokens": ["We", "saw", "fire", "after", "smoke", "."], "head": {"start": 4, "end": 5, "type": ""},
+        "tail": {"start": 2, "end": 3, "type": "t"},
+    }  # fmt: skip
+    features = get_task("relation").features
+    originals = Dataset.from_list([{**row, "id": "r0", "group_id": "0"}], features=features)
+    made = Dataset.from_list([{"id": "1", "counterfactuals": [{**row, "change": "relation", "source_id": "r0"}]}])
+    scored = Dataset.from_list([{**row, "id": "r9", "group_id": "9", "tokens": ["It", "is", "x", "by", "y", "!"]}], features=features)
+    kept, dropped = training_rows(Method("phrases", SwapRelation(), control="phrases"), originals, made, [scored])
+    assert (len(kept), dropped, kept[0]["tokens"]) == (2, 0, row["tokens"])
+    new = kept[1]
+    assert new["tokens"] == ["fire", "after", "smoke"]
+    assert new["head"] == {"start": 2, "end": 3, "type": ""}
+    assert new["tail"] == {"start": 0, "end": 1, "type": "t"}
 
 
 def test_the_control_of_real_rows_adds_as_many_labelled_rows_at_the_shares_of_the_training_rows() -> None:
