@@ -67,6 +67,8 @@ class Source(BaseModel):
     """"train" allows training on rows of a dev or test split."""
     on_error: Literal["raise", "reject"] = "raise"
     """For a bad row: raise an error, or leave the row out."""
+    pieces: Annotated[int | None, Field(ge=1)] = None
+    """Keep only claims with at least so many pieces of evidence; before `take` and `skip`."""
     take: Annotated[int | None, Field(ge=1)] = None
     """Keep only the first rows."""
     skip: Annotated[int | None, Field(ge=0)] = None

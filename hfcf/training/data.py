@@ -25,7 +25,8 @@ def load_rows(sources: Sequence[Mapping[str, Any]], *, training: bool = False, e
 def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None) -> Dataset:
     is_users = source["corpus"] != corpora.PASSAGES and "labels" in corpora.builder_class(source["corpus"]).OPTIONS
     options = {"split": "train", **({"on_error": "reject"} if is_users else {}), **source}
-    name, take, skip, half, distractors = (options.pop(key, None) for key in ("corpus", "take", "skip", "half", "distractors"))
+    keys = ("corpus", "pieces", "take", "skip", "half", "distractors")
+    name, pieces, take, skip, half, distractors = (options.pop(key, None) for key in keys)
     try:
         ds = corpora.load(name, **options)
     except LayoutError as error:
@@ -40,6 +41,10 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
     if training and (others := not_for_training(ds["split"], source.get("role"))):
         cure = "which are not for training; add role: train to their source to train on them"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
+    if pieces:
+        if "evidence" not in ds.features:
+            raise RecipeError(f"data: {name}: pieces counts pieces of evidence, and {task_of(ds.features).name} rows have none")
+        ds = ds.select([i for i, evidence in enumerate(ds["evidence"]) if len(evidence) >= pieces])
     ds = part(ds, take, skip)
     return ds if half is None else _half(ds, half, name)
 

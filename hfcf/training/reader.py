@@ -38,7 +38,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
         unanswerable: the share of an encoder's questions to repeat on passages that do not answer them (0–1), see `unanswered`.
 
     Raises:
-        ValueError: no row is left to train on, or an encoder-decoder, which always writes an answer, shall learn that there is none.
+        ValueError: no row is left to train on, or `unanswerable` with an encoder-decoder, which always writes an answer.
     """
     if two_sided(hp.model):
         if unanswerable:

@@ -17,6 +17,7 @@ from hfcf.training.cloze import cloze_questions, wh_question
 from hfcf.training.reader import encode_spans, train_reader
 from hfcf.training.reader_trainer import TRAINER
 from hfcf.training.trainer import Hyperparameters, trained_model
+from hfcf.training.unanswered import unanswered
 
 Tiny = Callable[[str], str]
 YEARS = ["1990", "1994", "2006", "1843", "1905", "2011"]
@@ -52,6 +53,40 @@ def test_it_learns_where_the_answer_stands(hp: Hyperparameters, tmp_path: Path, 
     train_reader(rows(row(99, "Is it? It is.", None)), hp, tmp_path)
     after = TRAINER.evaluate(rows(), trained_model(hp, tmp_path), max_length=48).scores
     assert after["em"] == 1.0 > before["em"]
+
+
+def test_a_reader_learns_where_there_is_no_answer(hp: Hyperparameters, tmp_path: Path) -> None:
+    places = ["paris", "rome", "oslo", "bern"]
+    made = [
+        row(n, f"the film of {place} is from {YEARS[n]} .", YEARS[n], f"when was the film of {place} made")
+        for n, place in enumerate(places)
+    ]
+    ds = Dataset.from_list(made, features=TASK.features)
+    new = unanswered(ds, 0.5, seed=hp.seed)
+    assert len(new) == 2
+    assert new.features == ds.features
+    for question, context, answers in zip(new["question"], new["context"], new["answers"], strict=True):
+        own = next(r for r in made if r["question"] == question)
+        assert answers == {"text": [], "answer_start": []}
+        assert context in ds["context"]
+        assert context != own["context"]
+    encoded = encode_spans(new, AutoTokenizer.from_pretrained(hp.model.name), 48)
+    assert set(zip(encoded["start_positions"], encoded["end_positions"], strict=True)) == {(0, 0)}
+    train_reader(ds, hp, tmp_path / "some", unanswerable=1.0)
+    assert trained_model(hp, tmp_path / "some")
+
+
+def test_a_passage_of_the_same_group_or_with_the_answer_is_no_unanswered_question() -> None:
+    same = [{**row(n, f"the film was made in {year} .", year), "group_id": "one"} for n, year in enumerate(YEARS[:2])]
+    held = [row(n, f"the film was made in 1990 {place} .", "1990") for n, place in enumerate(("here", "there"))]
+    for made in (same, held):
+        assert len(unanswered(Dataset.from_list(made, features=TASK.features), 1.0)) == 0
+
+
+def test_a_writer_of_answers_cannot_learn_that_there_is_none(tiny_model: Tiny, tmp_path: Path) -> None:
+    hp = Hyperparameters(model=Model(tiny_model("t5")), max_length=48, batch_size=4, learning_rate=3e-3, epochs=1)
+    with pytest.raises(ValueError, match=r"unanswerable .*0"):
+        train_reader(rows(), hp, tmp_path, unanswerable=0.5)
 
 
 def test_training_goes_on_from_an_adapter(hp: Hyperparameters, tmp_path: Path) -> None:

@@ -152,6 +152,20 @@ def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:
     assert ids == ["row-0", "row-1", "row-2", "row-6", "row-7"]
 
 
+def test_claims_with_fewer_pieces_of_evidence_are_left_out_before_rows_are_taken(tmp_path: Path) -> None:
+    piece = {"title": "", "text": "One more."}
+    ds = rows(6).map(lambda row, i: {"evidence": [*row["evidence"], piece] if i % 2 else row["evidence"][:1]}, with_indices=True)
+    source = {"corpus": "jsonl", "data_files": jsonl(tmp_path / "train.jsonl", ds), "split": "train"}
+    assert load_rows([{**source, "pieces": 2, "take": 2}])["id"][:] == ["row-1", "row-3"]
+    questions = {"corpus": "squad", "data_files": {"train": str(tmp_path / "squad.json")}, "split": "train"}
+    asked = {"id": "q", "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]}
+    (tmp_path / "squad.json").write_text(
+        json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "Ada.", "qas": [asked]}]}]})
+    )
+    with pytest.raises(RecipeError, match=r"squad.*pieces.*qa"):
+        load_rows([{**questions, "pieces": 2}])
+
+
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_a_development_or_test_split_trains_only_when_it_is_said(tmp_path: Path, split: str) -> None:
     source = {"corpus": "jsonl", "data_files": {split: jsonl(tmp_path / "some.jsonl", rows(4))}, "split": split}

@@ -271,7 +271,7 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
 def between_entities(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the words of a relation row from one entity to the other, both included.
 
-    >>> row = {"tokens": ["We", "saw", "fire", "after", "smoke", "."], "head": {"start": 4, "end": 5}, "tail": {"start": 2, "end": 3}}
+    >>> row = {"tokens": ["See", "fire", "after", "smoke", "."], "head": {"start": 3, "end": 4}, "tail": {"start": 1, "end": 2}}
     >>> between_entities(row)
     {'tokens': ['fire', 'after', 'smoke'], 'head': {'start': 2, 'end': 3}, 'tail': {'start': 0, 'end': 1}}
     """

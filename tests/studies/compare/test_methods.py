@@ -116,7 +116,9 @@ def test_the_control_of_phrases_keeps_the_words_between_the_entities() -> None:
     features = get_task("relation").features
     originals = Dataset.from_list([{**row, "id": "r0", "group_id": "0"}], features=features)
     made = Dataset.from_list([{"id": "1", "counterfactuals": [{**row, "change": "relation", "source_id": "r0"}]}])
-    scored = Dataset.from_list([{**row, "id": "r9", "group_id": "9", "tokens": ["It", "is", "x", "by", "y", "!"]}], features=features)
+    scored = Dataset.from_list(
+        [{**row, "id": "r9", "group_id": "9", "tokens": ["It", "is", "x", "by", "y", "!"]}], features=features
+    )
     kept, dropped = training_rows(Method("phrases", SwapRelation(), control="phrases"), originals, made, [scored])
     assert (len(kept), dropped, kept[0]["tokens"]) == (2, 0, row["tokens"])
     new = kept[1]
