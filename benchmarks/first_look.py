@@ -32,7 +32,7 @@ def main() -> None:
     claims = hfcf.load("hover", data_dir="recipes:demo", split="train")
     sentences = hfcf.load("relations", data_dir="recipes:demo_relations", split="train", on_error="reject")
     questions = hfcf.load("questions", data_dir="recipes:demo_qa", split="train", on_error="reject")
-    texts = hfcf.load("cad_imdb", data_dir="recipes:compare_classification", split="train")
+    texts = hfcf.load("cad_imdb", data_dir="recipes:demo_texts", split="train")
     rgf = hfcf.RGF.preset("offline", passages=str(recipe.folder() / "demo_qa" / "passages.jsonl"), k=4)
     made = {
         "claim": (hfcf.CrossAug.preset("offline"), claims),

@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # An editor that writes what fits has to be trained: tests/ccg/test_ccg.py does.
     "ccg": {"parser": None, "top": 20, "use_editor": False, "editor": None, "max_length": 64},
     "mice": {"max_length": 64},
-    "revisions": {"revisions": {"from": [{"corpus": "cad_imdb", "data_dir": "recipes:compare_classification"}]}},
+    "revisions": {"revisions": {"from": [{"corpus": "cad_imdb", "data_dir": "recipes:demo_texts"}]}},
     "autocad": {"max_length": 64},
     "coco": {"parser": {"backend": "spacy", "model": "offline:spacy"}, "max_length": 64},
 }

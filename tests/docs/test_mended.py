@@ -123,8 +123,6 @@ def test_no_preset_is_installed_as_an_extra() -> None:
 
 
 def test_recipes_say_what_their_shipped_rows_are() -> None:
-    first = (ROOT / "recipes" / "compare_classification.yaml").read_text(encoding="utf-8").splitlines()[1]
-    assert "templates made those of the shipped rows" in first
     assert "say nothing" in (ROOT / "recipes" / "compare_checkwhy.yaml").read_text(encoding="utf-8").splitlines()[1]
 
 

@@ -16,7 +16,7 @@ from hfcf.corpora import builder_class
 from hfcf.hub.source import FILE, read_source
 
 
-@pytest.mark.parametrize("name", ["demo", "demo_relations", "demo_qa", "demo_structures", "compare_classification"])
+@pytest.mark.parametrize("name", ["demo", "demo_relations", "demo_qa", "demo_structures", "demo_texts"])
 def test_the_rows_beside_recipes_are_this_projects(name: str) -> None:
     source = read_source({"data_dir": f"recipes:{name}"})
     assert source["licence"] == "apache-2.0"
@@ -27,7 +27,7 @@ def test_the_rows_beside_recipes_are_this_projects(name: str) -> None:
 
 def test_every_folder_of_rows_has_the_file() -> None:
     shipped = {path.parent.name for path in recipes.folder().glob(f"*/{FILE}")}
-    assert shipped == {path.name for path in recipes.folder().glob("demo*") if path.is_dir()} | {"compare_classification"}
+    assert shipped == {path.name for path in recipes.folder().glob("demo*") if path.is_dir()}
 
 
 def test_the_card_and_the_report_of_the_demo_name_this_project(tmp_path: Path) -> None:
