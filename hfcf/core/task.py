@@ -183,6 +183,10 @@ class Task:
             raise ValueError(f"no other original has the label {source['label']}")
         return self.as_text(source), self.as_text(other), self.as_text(row)
 
+    def phrase(self, row: Row) -> dict[str, Any]:
+        """Return a row's own columns with only the words that say its label; by default no task knows them."""
+        raise NotImplementedError(f"nothing says which words of {self.name} rows their label rests on")
+
     def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return the record that the entries of `form` hold, for `hfcf.from_dataset`; every task with a form implements this."""
         raise NotImplementedError

@@ -108,6 +108,18 @@ class Relation(Task):
         ]
         return "\n".join(lines)
 
+    def phrase(self, row: Row) -> dict[str, Any]:
+        """Return the words from one entity to the other, both included.
+
+        >>> row = {"tokens": "See fire after smoke .".split(), "head": {"start": 3, "end": 4}, "tail": {"start": 1, "end": 2}}
+        >>> TASK.phrase(row)
+        {'tokens': ['fire', 'after', 'smoke'], 'head': {'start': 2, 'end': 3}, 'tail': {'start': 0, 'end': 1}}
+        """
+        places = spans(row)
+        first, last = min(start for start, _ in places), max(end for _, end in places)
+        moved = {name: {**row[name], "start": row[name]["start"] - first, "end": row[name]["end"] - first} for name in ENTITIES}
+        return {"tokens": row["tokens"][first:last], **moved}
+
     def read_form(self, texts: Mapping[str, str]) -> dict[str, Any]:
         return {"text": _FORM_TAG.sub(_as_tag, texts["sentence"].strip()), "label": texts["label"].strip()}
 

@@ -42,9 +42,9 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
         cure = "which are not for training; add role: train to their source to train on them"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")
     if pieces:
-        if "evidence" not in ds.features:
+        if not (column := task_of(ds.features).pieces):
             raise RecipeError(f"data: {name}: pieces counts pieces of evidence, and {task_of(ds.features).name} rows have none")
-        ds = ds.select([i for i, evidence in enumerate(ds["evidence"]) if len(evidence) >= pieces])
+        ds = ds.select([i for i, parts in enumerate(ds[column]) if len(parts) >= pieces])
     ds = part(ds, take, skip)
     return ds if half is None else _half(ds, half, name)
 

@@ -161,8 +161,8 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
         recipes.check_keys(part.changes or (), allowed, f"{where}: changes")
     options |= {key: getattr(part, key) for key in ("control", "ratio", "unseen") if getattr(part, key) is not None}
     method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
-    if method.control == "phrases" and built.task != "relation":
-        raise RecipeError(f"{where}: control: phrases: {system} makes {built.task} rows, which have no two entities")
+    if method.control == "phrases" and type(get_task(built.task)).phrase is Task.phrase:
+        raise RecipeError(f"{where}: control: phrases: nothing says which words of {built.task} rows their label rests on")
     if method.control == "judged" and method.judge is None:
         raise RecipeError(
             f"{where}: control: judged: no verifier checks what {system} makes; give it one: settings: {{verifier: …}}"
@@ -223,7 +223,7 @@ def training_rows(
     if method.control == "copies":
         rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
     elif method.control == "phrases":
-        rest = rest.map(between_entities, desc="phrases")
+        rest = rest.map(task_of(rest.features).phrase, desc="phrases")
     elif method.control and pool is not None:
         further = drop_related(pool, apart)
         if method.control == "real":
@@ -266,19 +266,6 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     cycles = {label: itertools.cycle([i for i in order if given[i] == label]) for label in set(given)}
     return originals.select([next(cycles[label]) for label in labels])
-
-
-def between_entities(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words of a relation row from one entity to the other, both included.
-
-    >>> row = {"tokens": ["See", "fire", "after", "smoke", "."], "head": {"start": 3, "end": 4}, "tail": {"start": 1, "end": 2}}
-    >>> between_entities(row)
-    {'tokens': ['fire', 'after', 'smoke'], 'head': {'start': 2, 'end': 3}, 'tail': {'start': 0, 'end': 1}}
-    """
-    spans = {name: row[name] for name in ("head", "tail")}
-    first, last = min(span["start"] for span in spans.values()), max(span["end"] for span in spans.values())
-    moved = {name: {**span, "start": span["start"] - first, "end": span["end"] - first} for name, span in spans.items()}
-    return {"tokens": row["tokens"][first:last], **moved}
 
 
 def further_rows(originals: Dataset, pool: Dataset, number: int) -> Dataset:
