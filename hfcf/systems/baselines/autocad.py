@@ -122,7 +122,7 @@ class FillTerms(Stage):
 
 
 class AutoCAD(System):
-    """Replace the words of the highest gradient by the terms of an editor that has learned what does not go with a relation.
+    """Replace the words with the highest gradients by an editor's, which has learned what does not go with a relation.
 
     It is "AutoCAD: Automatically Generating Counterfactuals for Mitigating Shortcut Learning" (Findings of EMNLP 2022) as CCG
     compares with it (sections 1, 4.4, A.2). Every other relation is tried, and all editors are the same model. A candidate

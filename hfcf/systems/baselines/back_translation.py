@@ -120,7 +120,7 @@ HUB: dict[str, Any] = {
 
 
 class BackTranslation(System):
-    """Translate a claim, sentence or text into another language and back, and keep its label: augmentation by back translation.
+    """Translate a claim, sentence or text into another language and back, and keep its label.
 
     Sennrich, Haddow and Birch (2016, "Improving Neural Machine Translation Models with Monolingual Data", ACL) translate back
     to train translators. Yu et al. (2018, "QANet", ICLR) translate there and back to rewrite training texts. CrossAug (Lee et

@@ -60,10 +60,11 @@ class RewriteEda(Stage):
 
 
 class EDA(System):
-    """EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP), a baseline that leaves labels.
+    """Insert, delete, swap and replace words at random, and keep the label.
 
-    The paper changes single sentences for text classification. The evidence of a claim stays, and a sentence around two
-    entities must keep both, in their order. `eda` names the deviations from the authors' code.
+    EDA (Wei and Zou 2019, "EDA: Easy Data Augmentation Techniques …", EMNLP) changes single sentences for text classification.
+    The evidence of a claim stays, and a sentence around two entities must keep both, in their order. `eda` names the deviations
+    from the authors' code.
 
     Args:
         task: the task of the rows; called with rows, the system takes it from them.

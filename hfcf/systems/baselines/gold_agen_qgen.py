@@ -9,7 +9,7 @@ from hfcf.systems.rgf.system import RGF
 
 
 class GoldAgenQgen(RGF):
-    """Counterfactuals from the source's own passage, c′ = c, for answers that a model writes without any question.
+    """Ask new questions about the source's own passage, c′ = c, for answers that a model writes without any question.
 
     What follows the answers is RGF's own: question generator, round trip, minimality, categories. A row without a context is
     rejected.

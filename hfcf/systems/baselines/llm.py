@@ -124,7 +124,7 @@ class RewriteLlm(Stage):
 
 
 class LLM(System):
-    """One counterfactual to a row, by a prompt, over any OpenAI-compatible endpoint or by a chat model in this process.
+    """Ask a language model for one counterfactual of each row, behind an OpenAI-compatible endpoint or in this process.
 
     A claim gets a claim of the opposite label, as in RACE's comparison with GPT-3 and ChatGPT (appendix D). A sentence gets a
     sentence of another relation between its entities, in the three steps of CCG's prompt (Table 9). A single text gets a text

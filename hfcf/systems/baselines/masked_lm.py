@@ -120,7 +120,7 @@ class RewriteMaskedLm(Stage):
 
 
 class MaskedLM(System):
-    """Replace words of a claim, or words around a sentence's entities, by a masked language model's: a baseline that leaves labels.
+    """Replace words by a masked language model's, and keep the label.
 
     It is "BERT-MLM" among CCG's baselines (appendix A.2: 30 % of a sentence's words, chosen at random, BERT-base, one new text
     for each). It follows the augmentation of Jiao et al. (2020, "TinyBERT: Distilling BERT for Natural Language Understanding",

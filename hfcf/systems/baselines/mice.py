@@ -203,7 +203,7 @@ class EditMinimally(Stage):
 
 
 class MICE(System):
-    """Replace the words of the highest gradient by an editor's, as few as make the base model predict another relation.
+    """Replace the words with the highest gradients by an editor's, as few as make the base model predict another relation.
 
     It is "Explaining NLP Models via Minimal Contrastive Editing (MiCE)" (Findings of ACL 2021) as CCG compares with it
     (sections 1, 4.4, A.2). Every other relation is tried, and all editors are the same model. A candidate stays if the base

@@ -133,7 +133,7 @@ def too_long(engine: Continuation, noun: str) -> str:
 
 
 class Paraphrase(System):
-    """Say a claim, sentence or text in other words, and keep its label: augmentation by neural paraphrasing.
+    """Say a claim, sentence or text in other words, and keep its label.
 
     The paper that compares with it (Lee et al. 2021, section 3.2) names "a GPT-2 model fine-tuned on back-translated data". It
     refers to Krishna, Wieting and Iyyer (2020, "Reformulating Unsupervised Style Transfer as Paraphrase Generation", EMNLP). It

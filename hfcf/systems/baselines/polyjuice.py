@@ -183,7 +183,7 @@ class RewritePolyjuice(Stage):
 
 
 class Polyjuice(System):
-    """Polyjuice as RACE compares with it (Zhu et al. 2023, appendix D): from the claim alone, one negation of each.
+    """Negate a claim, without reading its evidence, as RACE compares with Polyjuice (Zhu et al. 2023, appendix D).
 
     Single texts of two labels are negated the same way; the model was trained on single sentences.
 

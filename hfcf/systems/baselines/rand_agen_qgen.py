@@ -9,7 +9,7 @@ from hfcf.systems.rgf.system import RGF
 
 
 class RandAgenQgen(RGF):
-    """Questions that are paired with a source at random: c′ is a passage of the collection that has nothing to do with it.
+    """Ask questions about a passage c′ that is drawn at random and has nothing to do with the source.
 
     What follows the answers is RGF's own: question generator, round trip, minimality, categories. `DrawPassage` has the
     substitute for the passage selector of the paper.

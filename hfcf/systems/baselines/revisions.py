@@ -78,7 +78,7 @@ def _stored_revisions(sha: str) -> Mapping[str, Any]:
 
 
 class Revisions(System):
-    """Human revisions, as Kaushik, Hovy and Lipton (ICLR 2020) train on them: each text once more, with a changed label.
+    """Add people's revision of each text, with a changed label, as Kaushik, Hovy and Lipton (ICLR 2020) train on them.
 
     Args:
         revisions: where the human revisions of your rows are, `{"from": [{"corpus": "cad_imdb", "data_dir": …}]}`. It must be

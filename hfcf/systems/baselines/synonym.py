@@ -199,7 +199,7 @@ class RewriteSynonym(Stage):
 
 
 class Synonym(System):
-    """Replace words of a claim, or words around a sentence's entities, by WordNet synonyms: a baseline that leaves labels.
+    """Replace words by WordNet synonyms, and keep the label.
 
     It is a baseline of CCG (appendix A.2; after Zhang, Zhao and LeCun 2015). CCG takes a random 30 % of a sentence's words,
     synonyms from WordNet, and makes one new sentence of each. It gives no more detail.
