@@ -1,8 +1,8 @@
 """Write what repeats the code or the results: `make docs`, or `python docs/generate.py [--check]`.
 
 A part of a page between `<!-- generated: NAME -->` and `<!-- end -->` is written by `TABLES[NAME]`; a figure in a sentence is
-`<!-- n: KEY -->VALUE<!-- /n -->`, with a key of `parts.figures`. In a table with a column `setting`, `Class.field=value` gets the
-field's default. `hfcf/hub/rated_pairs.json` counts what `results/rated_pairs.jsonl` has. A test fails where one is stale.
+`<!-- n: KEY -->VALUE<!-- /n -->`, with a key of `parts.figures`. `hfcf/hub/rated_pairs.json` counts what
+`results/rated_pairs.jsonl` has. A test fails where one is stale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from parts import (
     columns,
     comparisons,
     corpora,
-    defaults,
     extras,
     figures,
     meanings,
@@ -76,14 +75,11 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 
 def rewrite(text: str, page: str = "") -> str:
-    """Return the text of a page with its tables and figures written anew, and the defaults of its settings."""
+    """Return the text of a page with its tables and figures written anew."""
     if unknown := {name for _, name, _ in _BLOCK.findall(text)} - set(TABLES):
         raise LookupError(f"{page}: nothing writes the generated part {', '.join(sorted(unknown))}: TABLES has what does")
     text = _BLOCK.sub(lambda block: f"{block[1]}\n{TABLES[block[2]]()}\n\n{block[3]}", text)
-    text = figures.fill(text, page)
-    return "\n".join(
-        defaults.with_defaults(line) if line.startswith("| ") and ".py`" in line else line for line in text.split("\n")
-    )
+    return figures.fill(text, page)
 
 
 def main(arguments: Sequence[str], root: Path = ROOT, whole: Mapping[str, Callable[[Path], str]] | None = None) -> int:

@@ -104,11 +104,6 @@ def test_no_plot_is_left_of_results_that_are_gone() -> None:
     assert there == set(plots.files())
 
 
-def test_a_setting_gets_its_default() -> None:
-    line = "| 4 | the search | `hfcf/systems/race/system.py` | `RACE.num_beams=7`, `RACE.max_new_tokens=96`, `RACE.chain` | none |"
-    assert generate.rewrite(line) == line.replace("7", "30")
-
-
 @pytest.mark.parametrize("key", ["rated.race.lable", "bench.speed.x", "compared.race.x"])
 def test_a_figure_that_no_result_has_is_an_error_that_names_the_page(key: str) -> None:
     with pytest.raises(figures.UnknownFigureError, match=rf"^start/page\.md: .*{re.escape(key)}"):
