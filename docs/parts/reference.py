@@ -21,13 +21,14 @@ from hfcf.core import recipe
 from hfcf.core.docstrings import first_sentence, paragraphs
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task, tasks
-from hfcf.corpora import builder_class
 from hfcf.engines.base import Engine
 from hfcf.systems import system_class
 from hfcf.systems._shared.judge import JudgeCandidates
 from parts.markdown import brief, code, table
 from parts.systems import all_systems, examples
 
+USUAL = ("paper", "offline")
+"""The presets that most recipes have."""
 PAPERS = ("RACE", "CrossAug", "CCG", "RGF", "CheckWhy")
 PAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "data": {
@@ -50,15 +51,18 @@ PAGES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The names of `hfcf` that an API page shows, by section; `more` adds those that are found in the code."""
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "run": ("hfcf.pipeline.recipes:RunRecipe",),
-    "source": ("hfcf.pipeline.recipes:Source", "hfcf.pipeline.recipes:RowsRecipe"),
-    "train": ("hfcf.pipeline.training_recipes:TrainRecipe",),
-    "compare": ("hfcf.studies.compare.recipe:SetComparison",),
-    "method": ("hfcf.studies.compare.recipe:MethodRecipe",),
-    "column": ("hfcf.studies.compare.recipe:Column",),
+KINDS = {
+    "run": "hfcf.pipeline.recipes:RunRecipe",
+    "train": "hfcf.pipeline.training_recipes:TrainRecipe",
+    "compare": "hfcf.studies.compare.recipe:SetComparison",
 }
-"""The recipes, and parts of recipes, whose keys a page lists, some without those of another one."""
+"""The kinds of recipes; keys that two of them have stand in a list of their own."""
+PARTS = {
+    "source": ("hfcf.pipeline.recipes:Source", KINDS["run"]),
+    "method": ("hfcf.studies.compare.recipe:MethodRecipe", KINDS["compare"]),
+    "column": ("hfcf.studies.compare.recipe:Column", KINDS["compare"]),
+}
+"""The parts of recipes, each with the recipe whose keys it has as well."""
 
 METRIC_FUNCTIONS = ("hfcf.measure", "hfcf.metrics.shared.metric.metric", "hfcf.consistency", "hfcf.coverage")
 
@@ -154,18 +158,20 @@ def reads(stage: Stage, task: str) -> str:
 
 
 def recipes_table(kind: str) -> str:
-    """List the shipped recipes of a kind: what each does, the data that it reads and its presets."""
+    """List the shipped recipes of a kind: what each does, the data of a run, and presets that others lack."""
     rows = []
     for name in recipe.names():
         lines = recipe.find_recipe(name).read_text(encoding="utf-8").splitlines()
         content = yaml.safe_load("\n".join(lines))
         if kind == kind_of(content):
             _, *comment = (line.removeprefix("# ") for line in takewhile(lambda line: line.startswith("# "), lines))
-            of_system = system_class(content["system"]).presets if kind == "run" else ()
-            presets = dict.fromkeys([content["preset"], *content.get("presets", ()), *of_system])
+            own = [one for one in content.get("presets", ()) if one not in USUAL]
+            first = [] if content.get("preset", "paper") == "paper" else [f"default `{content['preset']}`"]
+            said = ", ".join([*first, *([f"also has {code(own)}"] if own and kind == "train" else [])])
+            about = first_sentence(" ".join(comment)) + (f" ({said})" if said else "")
             trains = [f"`{content['train']}`"] if kind == "train" else []
-            rows.append((f"`{name}`", *trains, first_sentence(" ".join(comment)), data_of(content), ", ".join(presets)))
-    return table(("recipe", *["`train:`"] * (kind == "train"), "what it does", "data", "presets"), rows)
+            rows.append((f"`{name}`", *trains, about, *([data_of(content)] if kind == "run" else [])))
+    return table(("recipe", *["`train:`"] * (kind == "train"), "what it does", *["data"] * (kind == "run")), rows)
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
@@ -173,11 +179,9 @@ def kind_of(content: Mapping[str, Any]) -> str:
 
 
 def data_of(content: Mapping[str, Any]) -> str:
-    """Name the corpora that a recipe reads, with links; or say that they ship with the library."""
-    corpora = dict.fromkeys(values(content, "corpus"))
-    links = [f"[{name}](corpora.md#{name})" for name in corpora if builder_class(name)]
+    """Link the corpus of a run, or say that its rows ship with the library."""
     shipped = all(str(folder).startswith("recipes:") for folder in values(content, "data_dir")) and "data_dir" in str(content)
-    return ", ".join(links) + (" (shipped)" if shipped else "")
+    return "shipped" if shipped else f"[{content['corpus']}](corpora.md#{content['corpus']})"
 
 
 def values(content: Any, key: str) -> Iterator[Any]:
@@ -195,16 +199,36 @@ def values(content: Any, key: str) -> Iterator[Any]:
 # --- keys of recipes
 
 
-def keys_list(path: str, besides: str | None = None) -> str:
-    """List the keys of a recipe, or of a part of one, with what each says and its default; or those that another part lacks."""
-    known = resolve_name(besides).model_fields if besides else {}
-    fields = {field.alias or name: field for name, field in resolve_name(path).model_fields.items()}
-    return "\n".join(f"- `{key}{standard(field)}`: {said_of(field)}" for key, field in fields.items() if key not in known)
+def shared_keys() -> dict[str, FieldInfo]:
+    """Return the keys that two kinds of recipes or more have, as the first of them explains them."""
+    kinds = [resolve_name(path).model_fields for path in KINDS.values()]
+    found = {name: field for fields in reversed(kinds) for name, field in fields.items()}
+    return {name: field for name, field in found.items() if sum(name in fields for fields in kinds) > 1}
+
+
+def keys_of_kind(kind: str) -> str:
+    """List the keys of a kind of recipe that no other kind has."""
+    return keys_list({name: field for name, field in fields_of(KINDS[kind]).items() if name not in shared_keys()})
+
+
+def keys_of_part(part: str) -> str:
+    """List the keys of a part of a recipe that the recipe itself lacks."""
+    path, whole = PARTS[part]
+    return keys_list({name: field for name, field in fields_of(path).items() if name not in fields_of(whole)})
+
+
+def fields_of(path: str) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in resolve_name(path).model_fields.items()}
+
+
+def keys_list(keys: Mapping[str, FieldInfo]) -> str:
+    """List keys with what each says and its default."""
+    return "\n".join(f"- `{key}{standard(field)}`: {said_of(field)}" for key, field in keys.items())
 
 
 def said_of(field: FieldInfo) -> str:
     """Return the first sentence of what a field's docstring says, and whether the key must be given."""
-    about = first_sentence(" ".join((field.description or "").split()))
+    about = brief(first_sentence(" ".join((field.description or "").split())))
     return f"{about} (must be given)" if field.is_required() else about
 
 
@@ -218,6 +242,8 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"api_{page}": partial(api, page) for page in PAGES if page != "stages"},
     "stages": stages,
     "metric_functions": metric_functions,
-    **{f"keys_{part}": partial(keys_list, *paths) for part, paths in KEYS.items()},
+    "keys_shared": lambda: keys_list(shared_keys()),
+    **{f"keys_{kind}": partial(keys_of_kind, kind) for kind in KINDS},
+    **{f"keys_{part}": partial(keys_of_part, part) for part in PARTS},
     **{f"recipes_{kind}": partial(recipes_table, kind) for kind in ("compare", "run", "train")},
 }

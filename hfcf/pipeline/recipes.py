@@ -26,9 +26,7 @@ class Distractors(Recipe):
     """The number of pieces of a row."""
 
 
-UserColumns = Annotated[
-    dict[str, str | list[str]] | None, Field(description="Of rows in columns of your own: our field → your column, or several.")
-]
+UserColumns = Annotated[dict[str, str | list[str]] | None, Field(description="Our field → your column, or several.")]
 _LABELS_SCHEMA = {
     "anyOf": [
         {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
@@ -39,9 +37,7 @@ _LABELS_SCHEMA = {
 UserLabels = Annotated[
     dict[Any, str | None] | list[str] | None,
     WithJsonSchema(_LABELS_SCHEMA),
-    Field(
-        description="Of rows in columns of your own: your label → ours, null to leave its rows out; or names of classes in order."
-    ),
+    Field(description="Your label → ours, or null, which leaves its rows out; or the names of classes in order."),
 ]
 
 
@@ -76,7 +72,7 @@ class Source(BaseModel):
     half: Literal[0, 1] | None = None
     """0 or 1: keep one half of the groups."""
     distractors: Distractors | None = None
-    """Fill the evidence up with retrieved pieces that are not gold: `collection` is a file of them, `pieces` their number."""
+    """Fill the evidence up with `pieces` retrieved from the file `collection` that are not gold."""
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -114,8 +110,8 @@ class RowsRecipe(Recipe):
     """The rows of a corpus."""
 
     corpus: str | dict[str, Any]
-    """One of `hfcf list corpora`, "jsonl", "csv", "parquet" or "relations" for files of your own, or a dataset in columns of your
-    own. Such a dataset is a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card."""
+    """One of `hfcf list corpora`, which has files of your own too, or a dataset in columns of your own. Such a dataset is
+    a Hub id, arguments of `load_dataset`, or a folder of `save_to_disk` or of Parquet with a card."""
     data_dir: Text | None = None
     """The folder of the corpus's release; "recipes:NAME" is a folder that ships with hfcf."""
     data_files: Files | None = None
@@ -129,10 +125,10 @@ class RowsRecipe(Recipe):
     on_error: Literal["raise", "reject"] | None = None
     """For a bad row: raise an error, or make a rejected row with the reason."""
     options: dict[str, Any] | None = None
-    """The corpus's own options, as `hfcf list CORPUS` names them, such as `{ends: exclusive}`. For rows in columns of your own they
+    """Options of the corpus, as `hfcf list CORPUS` names them, such as `{ends: exclusive}`. For rows in columns of your own they
     are the other arguments of `hfcf.from_dataset`."""
     distractors: Distractors | None = None
-    """Fill the evidence up with retrieved pieces that are not gold: `collection` is a file of them, `pieces` their number."""
+    """Fill the evidence up with `pieces` retrieved from the file `collection` that are not gold."""
     preset: str = "paper"
     """"hub", "llm", "paper", "offline", as far as the system has it, or one of the recipe's own `presets`."""
 
@@ -175,17 +171,16 @@ class RunRecipe(RowsRecipe):
     limit: Positive | None = None
     """Run only the first rows, after fitting on all."""
     streaming: bool = False
-    """Run all stages on 1,024 rows, then on the next, with the same result: no Arrow file of a stage is written. A launcher and
+    """Run all stages on 1,024 rows, then on the next, with the same result. No Arrow file of a stage is written. A launcher and
     `--engine ray` always do so."""
     push: str | None = None
     """Push the result to this repository, NAMESPACE/NAME, which is private."""
     metrics: Annotated[Any, WithJsonSchema(_METRICS_SCHEMA)] = None
     """Metrics: a list of names, or a mapping of names to settings; `{}` measures nothing."""
     decoys: Annotated[int, Field(ge=0)] = 100
-    """How many source rows the judges are also shown with a wrong label, on purpose: the card says how often they accept it."""
+    """How many source rows the judges are shown with a wrong label, on purpose. The card says how often they accept it."""
     pair_formats: list[Literal["triplet", "preference"]] = Field(default=[])
-    """Further configurations: the counterfactuals and their originals as triplets for sentence-transformers ("triplet"), or as
-    preference pairs for TRL ("preference"); see `hfcf.pair`."""
+    """Also write the pairs as "triplet", for sentence-transformers, or as "preference", for TRL. See `hfcf.pair`."""
     ray: RayResources | None = None
     """For `--engine ray`: the actors of stages and what each gets."""
 

@@ -42,13 +42,13 @@ class TrainRecipe(Recipe):
     split: Text | None = None
     """Replaces the split of every source in `data`."""
     half: Literal[0, 1] | None = None
-    """0 or 1: train on one half of the groups of every source in `data`, as a member of an ensemble does."""
+    """0 or 1: train on one half of the groups of every source."""
     limit: Positive | None = None
     """Train on the first rows only, to try a recipe out."""
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the groups that is held out, to score on."""
     ways: Annotated[int, Field(ge=2, le=3)] | None = None
-    """2: without NOT ENOUGH INFO; 3: with it; unless said, the labels that the rows have."""
+    """How many labels the models tell apart, 2 without NOT ENOUGH INFO. Unless said, those that the rows have."""
 
     @model_validator(mode="before")
     @classmethod

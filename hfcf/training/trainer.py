@@ -53,23 +53,23 @@ class Hyperparameters:
         model: the model to start from.
         max_length: tokens of an input.
         batch_size: rows to a step; with several processes, of each.
-        learning_rate: of AdamW; it falls linearly to zero (the paper names no schedule).
+        learning_rate: of AdamW, falling linearly to zero (the paper names no schedule).
         epochs: passes over the rows (the paper gives no number). `max_steps` replaces the default; with another number it is an
             error.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
-        tune: "full" trains and stores all weights; "lora" trains and stores a LoRA adapter. "lowrank" trains all weights but the
-            input embeddings and stores the best low-rank form of what changed as such an adapter, which keeps more of a small
+        tune: "full", "lora" or "lowrank": all weights are trained and stored, or a LoRA adapter. "lowrank" trains all weights but
+            the input embeddings and stores the best low-rank form of what changed as such an adapter, which keeps more of a small
             encoder's gain.
         rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
             half of the time; devices without it take longer.
         seed: of the order of the rows and of new weights.
-        micro_batch_size: rows of a batch that are computed at a time, to save memory; null computes the batch at once. It divides
+        micro_batch_size: rows of a batch that are computed at a time, to save memory. Null computes the batch at once. It divides
             `batch_size`, and a step has the mean of the parts' losses (Transformers' gradient accumulation).
-        gradient_checkpointing: keep the input of each layer alone, and compute the layer again in the backward pass. It saves most
+        gradient_checkpointing: compute each layer again in the backward pass. It keeps the layer's input alone. It saves most
             of the memory of activations, and takes about a third more time.
-        max_steps: steps of the optimiser; null: as many as `epochs` take. Warm-up and decay are over exactly these steps; the rows
+        max_steps: steps of the optimiser, instead of `epochs`. Warm-up and decay are over exactly these steps; the rows
             are repeated as often as it takes, and the last pass may be partial.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from pages import ROOT, code, first_column, section, tables, text_of
-from parts.reference import KEYS, keys_list, path_of
+from parts.reference import KINDS, PARTS, TABLES, path_of
 
 import hfcf
 from hfcf.core import recipe, schema
@@ -17,7 +17,6 @@ from hfcf.core.model import Model
 from hfcf.core.settings import Setting
 from hfcf.core.stage import Stage
 from hfcf.core.task import get_task, tasks
-from hfcf.pipeline.recipes import RunRecipe
 from hfcf.systems import system_class, systems
 from hfcf.text.normalise import normalise
 
@@ -57,18 +56,20 @@ def test_a_setting_is_described_by_a_whole_clause() -> None:
         assert all(line.count(opened) == line.count(closed) for opened, closed in ("()", "{}", "[]")), line
 
 
-@pytest.mark.parametrize("paths", KEYS.values(), ids=KEYS)
-def test_every_key_of_a_recipe_is_explained(paths: tuple[str, ...]) -> None:
-    lines = keys_list(*paths).splitlines()
-    assert len(lines) > 3
+@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("keys_")])
+def test_every_key_of_a_recipe_is_explained(name: str) -> None:
+    lines = TABLES[name]().splitlines()
+    assert len(lines) > 2
     for line in lines:
         assert re.fullmatch(r"- `\w+(: [^`]+)?`: [^ ].{6,}", line), line
 
 
-def test_the_page_of_recipes_has_the_options_of_a_corpus() -> None:
-    run = section(REFERENCE / "recipes.md", "Of a run")
-    assert "- `options`: " in run
-    assert set(re.findall(r"^- `(\w+)", run, re.MULTILINE)) == set(RunRecipe.model_fields)
+@pytest.mark.parametrize(("title", "kind"), [("Of a run", "run"), ("Of a training", "train"), ("Of a comparison", "compare")])
+def test_the_page_of_recipes_has_every_key_of_a_kind_once(title: str, kind: str) -> None:
+    lists = [section(REFERENCE / "recipes.md", one).partition("An entry of")[0] for one in ("Keys", title)]
+    shared, own = (re.findall(r"^- `(\w+)", text, re.MULTILINE) for text in lists)
+    fields = resolve_name(KINDS[kind]).model_fields
+    assert sorted([*(key for key in shared if key in fields), *own]) == sorted(fields)
 
 
 def test_the_page_of_stages_names_every_system_that_has_one() -> None:
@@ -126,7 +127,8 @@ def known_keys() -> set[str]:
     """The names of recipes, of their presets and of their keys."""
     contents = {name: yaml.safe_load(recipe.find_recipe(name).read_text(encoding="utf-8")) for name in recipe.names()}
     keys = {key for content in contents.values() for key in (*content, *content.get("presets", ()))}
-    fields = {field for paths in KEYS.values() for path in paths for field in resolve_name(path).model_fields}
+    paths = [*KINDS.values(), *(path for path, _ in PARTS.values())]
+    fields = {field for path in paths for field in resolve_name(path).model_fields}
     return {*contents, *keys, *fields}
 
 

@@ -62,23 +62,23 @@ class MethodRecipe(Recipe):
     settings: dict[str, Any] | None = None
     """Settings of the system; they override the settings that the recipe gives its own system."""
     control: Literal["copies", "real", "judged", "phrases"] | None = None
-    """Train on as many other rows instead of the counterfactuals: copies of training rows with the same labels; further labelled
-    rows of the corpus; such rows with the labels that the system's verifier gives them; or, of a sentence with two entities, only
-    the words from one to the other."""
+    """Train on as many other rows instead, "copies", "real", "judged" or "phrases". Copies are training rows with the same labels,
+    real rows further labelled rows of the corpus, judged ones such rows with the labels that the system's verifier gives them, and
+    phrases, of a sentence with two entities, only the words from one to the other."""
     sizes: list[Positive] | None = None
     """With `low_resource`, the sizes of samples that it is trained on; all unless said."""
     ratio: Annotated[float, Field(gt=0)] | None = None
     """Counterfactuals to a training row: the first of each, then the second."""
     more: list[Source] | None = None
-    """Without a system, further labelled rows to train on, such as the rows that the models of another method's system saw."""
+    """Without a system, further labelled rows to train on. Such are the rows that the models of another method's system saw."""
     unseen: bool | None = None
-    """False: rows that its models have seen are counted and not left out, if only its models have seen them."""
+    """False counts the rows that only its models have seen, and does not leave them out."""
     changes: list[str] | None = None
     """Kinds of counterfactuals that are trained on, such as claim and evidence."""
     debias: dict[str, Any] | None = None
     """How a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`."""
     model: TrainingKey = Field(default_factory=dict)
-    """What is trained and how, over the recipe's; a language model, "llm:NAME" or "chat:NAME", is asked as it is."""
+    """What is trained and how, over the recipe's. A language model, "llm:NAME" or "chat:NAME", is asked as it is."""
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Settings of the task's trainer, over the recipe's."""
     columns: list[Text] | None = None
@@ -189,7 +189,7 @@ class _Shared(Recipe):
     settings: dict[str, Any] | None = None
     """The settings of that system."""
     methods: dict[Text, MethodRecipe | None]
-    """By name; null adds nothing."""
+    """By name, each as below, or null, which adds nothing."""
     baseline: str | None = None
     """The method that the other methods are compared with; the first unless said."""
     model: TrainingKey = Field(default_factory=dict)
@@ -232,7 +232,7 @@ class SetComparison(_Shared):
     unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
     """Which rows are left out if a model of a method was trained on them, as far as that is known."""
     low_resource: LowResource | None = None
-    """Train on small samples of the rows."""
+    """Train on small samples of the rows, by `sizes`, `samples` and `shares`."""
 
 
 class Parts(Recipe):
@@ -269,9 +269,9 @@ class Column(Parts):
     trainer: dict[str, Any] = Field(default_factory=dict)
     """Settings of the task's trainer, over the recipe's."""
     ask: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the trainer that are used when a model is asked, and change no training: columns share their models."""
+    """Settings of the trainer that are used when a model is asked, and change no training. Columns share their models."""
     reader: SecondModels | None = None
-    """Second models, which read what a method's model writes and give the label (CheckWhy, Table 7)."""
+    """Second models, which read what a method's model writes and give the label."""
     optional: bool = False
     """Leave the column out, with a warning, if its rows cannot be read."""
 
