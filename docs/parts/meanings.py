@@ -43,7 +43,8 @@ PROVENANCE = {
     "source_id": "the `id` of the source row",
     "system": "the name of the system",
     "change": "what differs: claim, evidence, both, relation, reference, predicate or question",
-    "edits": "the replaced spans, as end-exclusive code points of the source text (token positions if `field` is `tokens`)",
+    "edits": "the replaced spans, or the whole field if it was written anew, as end-exclusive "
+    "code points of the source text (token positions if `field` is `tokens`)",
     "scores": "[numbers](#scores) that the system measured",
 }
 SCORES = (

@@ -11,28 +11,24 @@ from hfcf.core.docstrings import arguments, first_sentence, paragraphs
 from hfcf.core.task import Task, tasks
 from hfcf.metrics.shared.metric import About, about, settings_of_metric
 from hfcf.metrics.shared.texts import NotMeasured
-from parts.markdown import table
+from parts.markdown import brief, table
+
+ROWS = {
+    ("classification", "qa", "relation", "structures", "verification"): "",
+    ("classification", "relation", "structures", "verification"): "labels",
+    ("structures", "verification"): "claims",
+    ("qa",): "questions",
+}
+"""What the rows must have that the tasks have which a metric can measure."""
 
 
 def metrics_table() -> str:
     rows = []
     for name in metrics.names():
         function = metrics.function(name)
-        declared = about(function)
-        measured = [name for name, task in sorted(tasks().items()) if accepts(declared, task)]
-        where = "all" if len(measured) == len(tasks()) else ", ".join(measured)
-        rows.append(
-            (
-                f"`{name}`",
-                first_sentence(paragraphs(function)[0]),
-                values(function, name),
-                declared.better,
-                where,
-                needs(function),
-                source(function),
-            )
-        )
-    return table(("metric", "what it says of a row", "column", "better", "tasks", "needs", "source"), rows)
+        declared, about_row = about(function), brief(first_sentence(paragraphs(function)[0]))
+        rows.append((f"`{name}`", about_row, values(function, name), declared.better, needs(function)))
+    return table(("metric", "what it says of a row", "column", "better", "needs"), rows)
 
 
 def accepts(declared: About, task: Task) -> bool:
@@ -50,13 +46,11 @@ def values(function: Any, name: str) -> str:
 
 
 def needs(function: Any) -> str:
-    """List the models that a metric asks, and whether its scores depend on the whole set."""
-    meanings = arguments(function)
+    """List the rows that a metric is for, the models that it asks, and whether its scores depend on the whole set."""
+    meanings, declared = arguments(function), about(function)
     settings = settings_of_metric(function)
     models = [meanings[name].rstrip(".;") for name, setting in settings.items() if setting.type in ("Model", "Ner")]
-    return "; ".join([re.split(r"[.;] ", one)[0] for one in models] + ["the whole set"] * (about(function).learn is not None))
-
-
-def source(function: Any) -> str:
-    said = next((one for one in paragraphs(function) if one.startswith("Source: ")), "")
-    return re.split(r": |\. (?=Deviation)|, which|, who|\.$", said.removeprefix("Source: "), maxsplit=1)[0]
+    rows = ROWS[tuple(sorted(name for name, task in tasks().items() if accepts(declared, task)))]
+    return "; ".join(
+        [*filter(None, [rows]), *(re.split(r"[.;] ", one)[0] for one in models), *["the whole set"] * bool(declared.learn)]
+    )
