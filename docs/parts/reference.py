@@ -64,6 +64,8 @@ PARTS = {
 }
 """The parts of recipes, each with the recipe whose keys it has as well."""
 
+BY_TASK = "*by task*"
+"""Stands for the columns that a stage reads if they differ between tasks."""
 METRIC_FUNCTIONS = ("hfcf.measure", "hfcf.metrics.shared.metric.metric", "hfcf.consistency", "hfcf.coverage")
 
 
@@ -127,7 +129,8 @@ def stages() -> str:
         title = first if first in PAPERS else "Baselines"
         others = [name for name in names if title == "Baselines" or system_class(name).__name__ != title]
         where = f" ({'in' if title == 'Baselines' else 'also in'} {code(others)})" if others else ""
-        row = (f"`{path}`", f"{said(resolve_name(path))}{where}", "; ".join(dict.fromkeys(columns[path])))
+        read, *others_read = dict.fromkeys(columns[path])
+        row = (f"`{path}`", f"{said(resolve_name(path))}{where}", f"{BY_TASK} →{read.partition('→')[2]}" if others_read else read)
         tables.setdefault(title, []).append(row)
     header = ("stage", "what it does", "reads → fills")
     return "\n\n".join([api("stages"), *(f"## {title}\n\n{table(header, tables[title])}" for title in (*PAPERS, "Baselines"))])

@@ -135,7 +135,7 @@ def augmented(ds: AnyDataset) -> AnyDataset:
 
 
 def balance(ds: Dataset, *, seed: int = 13) -> Dataset:
-    """Draw as many rows of each label as the rarest label has, so that a label can't be guessed from how often it occurs.
+    """Draw as many rows of each label as the rarest label has. A label can then not be guessed from how often it occurs.
 
     Args:
         ds: rows with `label`, such as `expand(ds)`; rows without a label are left out.

@@ -30,7 +30,7 @@ _SIDE_BY_SIDE = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity(Engine):
-    """Perplexities of texts: the exponential of the mean negative log-likelihood of all tokens of a text, including the first.
+    """Perplexities of texts (the exponential of the mean negative log-likelihood of all tokens of a text, including the first).
 
     A request is a text, or `[before, text]`: then the text's tokens are scored as a continuation of `before`. If `before` is too
     long, only its end is read. An answer is a number of five significant digits, equal however texts are batched. It is None for a

@@ -44,7 +44,7 @@ def counterfactuals(
     preset: str = "offline",
     among: Any = None,
 ) -> list[dict[str, Any]]:
-    """Make counterfactuals of one claim with its evidence, of one sentence with its relation, or of one question.
+    """Make counterfactuals of one claim, one sentence with a relation, or one question.
 
     Which systems need more than one row:
 

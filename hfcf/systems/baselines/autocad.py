@@ -46,7 +46,7 @@ _MIN_PROBABILITY = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class FillTerms(Stage):
-    """Replace a row's causal terms by the editor's first term for each new relation.
+    """Replace causal terms by the editor's first term for each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`. Output column: `candidates`, one for each
     new relation; a candidate for which the editor wrote no other term is rejected.

@@ -31,7 +31,7 @@ _TRANSLATION = "the translation into the other language"
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteBackTranslation(Stage):
-    """Translate a claim or a sentence into another language and back, under its label.
+    """Translate a text into another language and back, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
     `candidates`, one candidate. A result that repeats its source, has no letters or was cut off is rejected. A row is rejected

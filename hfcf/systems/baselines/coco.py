@@ -41,7 +41,7 @@ STANZA = Parser()
 
 @dataclass(frozen=True, kw_only=True)
 class FindPaths(Stage):
-    """Find the words on the shortest paths between a row's entities in its syntactic and its semantic graph, and their places.
+    """Find the words on the shortest paths between a row's entities in its graphs. One is syntactic, one semantic.
 
     Input columns: `tokens`, `head`, `tail`, `label`; `syntactic_terms` and `semantic_terms`, which a corpus may have. Output
     columns: these two columns, filled where they were null; `causal_terms`, both together, sorted; and `term_places`. A place
@@ -80,7 +80,7 @@ class FindPaths(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class SubstituteTerms(Stage):
-    """Replace a row's causal terms, for each new relation, by the corresponding words of an instance that has it.
+    """Replace a row's causal terms by the corresponding words of an instance of each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `term_places`, `new_relations`. Output column: `candidates`,
     one for each new relation. An instance corresponds if its paths have as many words, each, in the order of the sentence, with the

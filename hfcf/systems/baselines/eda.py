@@ -23,7 +23,7 @@ __all__ = ["EDA", "RewriteEda", "eda"]
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteEda(Stage):
-    """Candidates whose text is the source's after one of EDA's operations, for every label; each has its source's, unchecked.
+    """Apply EDA's operations to a text. Each new text has its source's label, unchecked.
 
     Input columns: the task's text and `label`. Output columns: `candidates`. A row without the letters a–z is rejected. So is a
     candidate that changed nothing or repeats an earlier candidate of the row, or whose sentence lacks an entity.

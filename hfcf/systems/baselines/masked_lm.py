@@ -70,7 +70,7 @@ def _may_be_drawn(net: WordNet, fill: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteMaskedLm(Stage):
-    """Replace some words of a claim or a sentence by a masked language model's, under the row's label, unchecked.
+    """Replace some words by a masked language model's, unchecked. The text keeps its label.
 
     Input columns: the task's text and `label`. Output column: `candidates`, one candidate. All chosen words are masked at once,
     and each place gets a draw of its own, so two of them need not go together. A row is rejected in which no word may be

@@ -84,7 +84,7 @@ class _Search:
 
 @dataclass(frozen=True, kw_only=True)
 class EditMinimally(Stage):
-    """Replace the smallest share of the words of the highest gradient that makes the base model predict each new relation.
+    """Replace as few words of the highest gradient as make the base model predict each new relation.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `new_relations`. Output column: `candidates`, one for each new relation:
     for the smallest share that flips, the term with the highest probability. Where no term flips, it is the likeliest term of

@@ -28,7 +28,7 @@ PROMPT = "paraphrases"
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteParaphrase(Stage):
-    """Rewrite a claim or a sentence in other words, under its label.
+    """Rewrite a text in other words, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
     `candidates`, best first. A paraphrase that repeats its source, has no letters, was cut off, or has a negation where its

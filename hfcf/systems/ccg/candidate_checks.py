@@ -45,7 +45,7 @@ _TOO_LONG = "longer than the indicator reads"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRelation(Stage):
-    """Reject candidates whose new relation an indicator does not predict, and candidates far less fluent than their source.
+    """Reject candidates whose relation is not predicted, and those that are far less fluent.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `candidates`. Output column: `candidates`, with the indicator's probability of
     its own prediction and the loss of fluency among the scores. A row is rejected when no candidate is left. Without models nothing
@@ -185,7 +185,7 @@ def _loss(before: float | None, after: float | None, text: str) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckGrammar(Stage):
-    """Reject the candidates whose sentence has another number of finite verbs than its source, or a determiner without a noun.
+    """Reject candidates with another number of finite verbs, or a determiner without a noun.
 
     Input columns: `tokens`, `head`, `tail`, `label`, `candidates`. Output column: `candidates`. A row is rejected when no candidate
     is left. CCG's paper has no such check; without it, "was contained in" for "into" gives "We poured the coffee was contained in a

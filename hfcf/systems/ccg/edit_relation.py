@@ -65,7 +65,7 @@ class _Written(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EditRelation(Stage):
-    """Replace a row's causal terms by a term of each of its first new relations (section 3.4).
+    """Replace causal terms by a term of each new relation (section 3.4).
 
     Input columns: `tokens`, `head`, `tail`, `label`, `causal_terms`, `new_relations`, and `preliminary_terms` where it exists.
     Output column: `candidates`, one for each of the first `top_k` new relations. A candidate without a term is rejected, with the

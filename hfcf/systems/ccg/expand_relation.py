@@ -33,7 +33,7 @@ def fit_relation_net(rows: Iterable[Mapping[str, Any]]) -> RelationNet:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpandRelation(Stage):
-    """Find relations other than its own that a row's entities may have, by their hypernyms in WordNet (section 3.3, Algorithm 1).
+    """Find other relations that a row's entities may have, by their hypernyms (section 3.3, Algorithm 1).
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, all of them, ranked; `EditRelation` applies
     the paper's K.

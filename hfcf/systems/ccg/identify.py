@@ -40,7 +40,8 @@ Tree = Sequence[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifyCausalTerms(Stage):
-    """Find the words, and their phrases, whose replacement changes what a relation classifier, the indicator, predicts.
+    """Find the words whose replacement changes what the indicator predicts. The indicator is a relation classifier, and the words
+    bring their phrases.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output columns: `preliminary_terms`, the words that flip the prediction, and
     `causal_terms`, with what the parser adds: sorted places in `tokens`, never an entity's.

@@ -61,7 +61,7 @@ own corpus; name yours as `verifier`. Nothing is trained."""
 
 
 class CCG(System):
-    """Identify the words that a relation rests on, and replace them so that the sentence expresses another relation.
+    """Replace the words that a relation rests on, so that the sentence expresses another.
 
     `ds = CCG.preset("offline")(ds)` runs the whole chain; each of its stages is an attribute.
 

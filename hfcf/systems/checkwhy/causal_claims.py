@@ -70,7 +70,7 @@ class CheckPredicates(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteClaim(ChatStage):
-    """Write a claim that joins cause and effect, "without accessing external information" (Table 11).
+    """Write a claim that joins cause and effect (Table 11: "without accessing external information").
 
     Input columns: `cause`, `effect`. Output column: `causal_claim`. A row is rejected if no answer is valid, or if the claim is
     empty or too long. It is also rejected if the claim repeats the cause or the effect, or shares no word with one of them (stop

@@ -21,7 +21,7 @@ SIDES = {SUPPORTS: "support", REFUTES: "refutation"}
 
 @dataclass(frozen=True, kw_only=True)
 class LinkEvidence(ChatStage):
-    """Request the structure of each argument as program text, which is parsed and never executed; keep the legal structures.
+    """Request the structure of each argument as program text. It is parsed and never executed, and legal structures are kept.
 
     Input columns: `causal_claim`, `support`, `refutation`. Output columns: `support_program` and `refutation_program`, the texts
     as the model wrote them; `support_structure` and `refutation_structure`; and `repairs`. The structures' names are Sentence1,

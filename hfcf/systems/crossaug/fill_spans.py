@@ -58,7 +58,7 @@ class TypedSpan(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FillSpans(Stage):
-    """Offer negative claims in which a wrong value fills the place of a name, date or number of a SUPPORTS claim.
+    """Offer negative claims with a wrong name, date or number. It fills the place of the right one in a SUPPORTS claim.
 
     Not in the paper, whose negative claims a model writes; off by default. `GenerateNegativeClaim` checks and chooses among them
     and what its model writes.

@@ -69,7 +69,7 @@ def occurrences(text: str, words: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModifyEvidence(Stage):
-    """Make the change from c to c′ in the evidence, if the change is a few words that occur there (section 2.2, second stage).
+    """Make the change from c to c′ in the evidence, if it is a few words there (section 2.2, second stage).
 
     Input columns: `claim`, `negative_claim`, `evidence`. Output columns: `edits` of the evidence, empty if it is unchanged, and
     `modification`: "modified", or why not. A row with unchanged evidence is not rejected: (c′, e, REFUTES) is kept.

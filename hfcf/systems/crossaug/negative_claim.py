@@ -65,7 +65,7 @@ Judged = tuple[Hypothesis, Verdict]
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateNegativeClaim(Stage):
-    """Write c′, a claim that the evidence refutes, for the claim c of a SUPPORTS row (section 2.2, first stage).
+    """Write c′, a claim that the evidence of a SUPPORTS row refutes (section 2.2, first stage).
 
     Input columns: `claim`, `evidence`, `label`. Output column: `negative_claim`. Rows of other labels are rejected, and rows whose
     c′ repeats c, which the paper skips and its released code keeps.

@@ -125,7 +125,7 @@ a `fluency_model`."""
 
 
 class RACE(System):
-    """Find the evidence that a label rests on, edit it there, and generate claims, so that the label of a multi-hop claim flips.
+    """Edit the evidence that the label of a multi-hop claim rests on, and generate claims. The label flips.
 
     `ds = RACE(verifier=…, generator=…, explainer_model=…)(ds)` runs the whole chain; each of its stages is an attribute.
 

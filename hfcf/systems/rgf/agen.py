@@ -111,7 +111,7 @@ def _passage(name: str, title: str, text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateAnswer(Stage):
-    """Write likely answers of a passage without any question, c → a; keep answers that are not gold answers (section 5.1).
+    """Write likely answers of a passage without any question; keep answers that are not gold answers (section 5.1).
 
     Input columns: `answers`, `passages`, and `aliases` where the corpus has it. Output column: `candidates`, one for each text of
     the beam search, the best first, without a question yet. The model reads `title » passage` (appendix A). The answer is the first

@@ -26,7 +26,7 @@ from hfcf.text.questions import mark_answer
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateQuestion(Stage):
-    """Write questions to which the answer of a passage is the answer.
+    """Write questions that the answer of a passage answers.
 
     Input columns: `question`, `candidates`. Output column: `candidates`: each undecided pair of passage and answer becomes a
     candidate for each question, in the order of the beam search. The model reads `title » passage` with the answer marked; of a

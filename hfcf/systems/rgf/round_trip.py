@@ -37,7 +37,7 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundTrip(Stage):
-    """Keep a question where enough readers answer it from its passage with the answer that it was generated for.
+    """Keep a question that enough readers answer as it was meant. They give the answer that it was generated for, from its passage.
 
     Input columns: `question`, `candidates`, and `passages` for `elsewhere`. Output column: `candidates`, with the number of readers
     that agree among their scores. A reader's best answer is compared after SQuAD's normalisation.

@@ -24,7 +24,7 @@ from hfcf.tasks.relation import OTHER, TASK
 
 @dataclass(frozen=True, kw_only=True)
 class ProposeRelations(Stage):
-    """Propose every other relation of the training rows as a row's new relation.
+    """Propose every other relation of the training rows.
 
     Input columns: `tokens`, `head`, `tail`, `label`. Output column: `new_relations`, sorted, without "Other". Rejected are rows of
     the label "Other", and rows for which there is no other relation. CCG's paper has this for MICE, AutoCAD and CoCo (appendix
