@@ -73,8 +73,6 @@ def run(
     if out is None:
         raise ValueError("--out is missing: give the folder for the result, --out DIR")
     here = engine == "local" and launched_processes() == 1
-    if here and (plan := estimate_requests(recipe, changes=changes, limit=limit)):
-        print_estimate(plan)
     printed: set[str] = set()
 
     def print_stage(stage: Any, step: Callable[[], Any]) -> Any:
@@ -84,8 +82,13 @@ def run(
         printed.add(stage.name)
         return result
 
-    watch = print_stage if here else None
-    report = run_recipe(recipe, out, changes=changes, limit=limit, overwrite=overwrite, watch=watch, engine=engine)
+    def print_requests(*inputs: Any) -> None:
+        if plan := estimate_requests(*inputs):
+            print_estimate(plan)
+
+    # Several processes would print it, and several times.
+    hooks = {"watch": print_stage, "before": print_requests} if here else {}
+    report = run_recipe(recipe, out, changes=changes, limit=limit, overwrite=overwrite, engine=engine, **hooks)
     if process_number():
         return
     for entry in report["stages"]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
-from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core.funnel import funnel, short
@@ -20,6 +20,7 @@ from hfcf.core.task import task_of
 from hfcf.engines.llm.endpoint import concurrency
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.hub.ratings import describe_models, describe_rating
+from hfcf.pipeline.recipes import RunRecipe
 from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
 
@@ -53,15 +54,25 @@ def dry_run(
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
-    models: list[ModelFacts] = []
+    return _try(parsed, *load_inputs(parsed, first=lambda system: show(_models(parsed, system))), limit)
 
-    def first(system: System) -> None:
-        metrics = select_metrics(parsed.metrics, system)
-        read = {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in metric.read_models().items()}
-        models.extend(list_models(system, read))
-        show(models)
 
-    ds, system = load_inputs(parsed, first=first)
+def estimate_requests(recipe: RunRecipe, ds: Dataset, system: System, limit: int | None) -> dict[str, Any] | None:
+    """Estimate before a run what it will ask language models, as `dry_run` does; None if it asks none, or is as short itself."""
+    asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
+    few = min(len(ds), limit or len(ds)) <= max(ROWS, concurrency())
+    return None if few or not asks else _try(recipe, ds, system, limit)
+
+
+def _models(parsed: RunRecipe, system: System) -> list[ModelFacts]:
+    metrics = select_metrics(parsed.metrics, system)
+    read = {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in metric.read_models().items()}
+    return list_models(system, read)
+
+
+def _try(parsed: RunRecipe, ds: Dataset, system: System, limit: int | None) -> dict[str, Any]:
+    """Run the first rows through a system, and estimate the cost of all that `limit` takes."""
+    models = _models(parsed, system)
     total = min(len(ds), limit or parsed.limit or len(ds))
     statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]
@@ -112,18 +123,6 @@ def dry_run(
             describe_rating(system.name, parsed.preset, system.settings), describe_models(facts.model for facts in models)
         ))),
     }  # fmt: skip
-
-
-def estimate_requests(
-    recipe: str | Path | Mapping[str, Any], *, changes: Sequence[str] = (), limit: int | None = None
-) -> dict[str, Any] | None:
-    """Estimate before a run what it will ask language models, as `dry_run` does; None if it asks none, or is as short itself."""
-    parsed = read_recipe(recipe, changes)
-    with redirect_stderr(StringIO()):  # the run prints how rows are read
-        ds, system = load_inputs(parsed)
-    asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
-    few = min(len(ds), limit or parsed.limit or len(ds)) <= max(ROWS, concurrency())
-    return None if few or not asks else dry_run(recipe, changes=changes, limit=limit)
 
 
 def _rejects(status: Mapping[str, Any] | None) -> bool:

@@ -51,6 +51,7 @@ def run(
     overwrite: bool = False,
     watch: Watch | None = None,
     engine: str = "local",
+    before: Callable[[RunRecipe, Dataset, System, int | None], None] = lambda *_: None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
@@ -67,6 +68,7 @@ def run(
         watch: called as `watch(stage, step)` around every stage; it must return `step()`; see `System.__call__`. With
             `streaming: true` it is not called.
         engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
+        before: called with the recipe, its rows, its system and the limit before the first stage.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -89,13 +91,15 @@ def run(
     command = recipes.command("run", recipe, out, changes, limit)
     with hold_folder(out):
         return _run(
-            parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, map_kwargs=map_kwargs
+            parsed, content, Path(out), command, runner, limit=limit, overwrite=overwrite, watch=watch, before=before,
+            map_kwargs=map_kwargs,
         )  # fmt: skip
 
 
 def _run(
     parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, *, limit: int | None,
-    overwrite: bool, watch: Watch | None, map_kwargs: Mapping[str, Any],
+    overwrite: bool, watch: Watch | None, before: Callable[[RunRecipe, Dataset, System, int | None], None],
+    map_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
     with runner.first():
@@ -104,6 +108,7 @@ def _run(
             _check_push(parsed, read_restriction(content))
         ds, system = load_inputs(parsed, out)
         metrics = select_metrics(parsed.metrics, system)
+        before(parsed, ds, system, limit)
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock(workers=(map_kwargs.get("num_proc") or 1) > 1)
     timed = clock if watch is None or parsed.streaming else (lambda stage, step: watch(stage, partial(clock, stage, step)))

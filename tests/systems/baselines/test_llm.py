@@ -238,12 +238,23 @@ def test_a_run_says_before_it_starts_how_often_it_will_ask(
 ) -> None:
     monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "4")
     server = start(negate)
-    plan = estimate_requests(RECIPE)
-    assert plan is not None
+    plans: list[Any] = []
+
+    class Stopped(Exception):
+        pass
+
+    def stop(*inputs: Any) -> None:
+        plans.append(estimate_requests(*inputs))
+        raise Stopped
+
+    for limit in (None, 4):
+        with pytest.raises(Stopped):
+            runner.run(RECIPE, tmp_path / "out", limit=limit, before=stop)
+    plan, short = plans
     assert plan["stages"][0]["requests"] == 6
     assert plan["stages"][0]["request_seconds"] >= 0
     assert len(server.asked) == 4
-    assert estimate_requests(RECIPE, limit=4) is None, "the run is no longer than the estimate"
+    assert short is None, "the run is no longer than the estimate"
     print_estimate({**plan, "stages": [{"stage": "a", "requests": 6000, "request_seconds": 1.5}], "seconds": 9000.0})
     said = " ".join(capsys.readouterr().out.split())
     assert "6,000 times, 1.5 s each: about 2 h 30 min" in said
