@@ -135,9 +135,9 @@ def _fit_article(text: str, place: int) -> str:
 
 
 def ask_edits(
-    model: Model, name: str, rows: Sequence[Values], texts: Sequence[str], *, number: int = 1, **settings: Any
+    model: Model, name: str, rows: Sequence[Values], texts: Sequence[str], *, number: int = 1, most: int = 1, **settings: Any
 ) -> list[Any]:
-    """Ask for up to `number` different rewritings of each text by an edit; return them as a local generator does.
+    """Ask for up to `number` different rewritings of each text by up to `most` edits; return them as a local generator does.
 
     Args:
         model: the language model.
@@ -152,7 +152,7 @@ def ask_edits(
         says why a text is of no use (`hfcf.text.slips.why_clumsy`, `why_from_example`), or is None. An answer that changes nothing
         is left out.
     """
-    limits = [limit_edits(list_spans(text)) for text in texts]
+    limits = [limit_edits(list_spans(text), most) for text in texts]
     places = [i for i, limit in enumerate(limits) if limit]
     asked = sample(model, name, [rows[i] for i in places], [{"edits": limits[i]} for i in places], number, **settings)
     answers = dict(zip(places, asked, strict=True))

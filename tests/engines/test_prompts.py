@@ -19,6 +19,7 @@ from hfcf import from_dataset, prompts
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_weights
 from hfcf.core.task import get_task
+from hfcf.prompts.edits import apply_edits
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.llm import LLM, RewriteLlm
 
@@ -80,20 +81,19 @@ def test_examples_are_chosen_by_the_row_and_show_no_more_texts_than_requested() 
         assert len(turns) == 2 * sum(each["when"]["refuted"] == refuted for each in examples("evidence_claims"))
         assert question["content"].endswith(f"\n{'Claim' if refuted else 'Wrong claim'}: Rome is old.")
     for number in (1, 2):
-        _, _, answer, *_ = prompts.messages("questions", near=False, title="", marked="", answer="", number=number)
+        _, _, answer, *_ = prompts.messages("questions", title="", marked="", answer="", number=number)
         assert len(json.loads(answer["content"])["questions"]) == number
 
 
-def test_a_question_near_its_source_is_asked_for_with_the_source_in_view() -> None:
-    values: dict[str, Any] = {"title": "Rome", "marked": "It was founded in « answer = 753 BC ».", "answer": "753 BC", "number": 2}
-    task, *turns, question = prompts.messages("questions", near=True, source="when was oslo founded", **values)
-    assert "as near to its words" in task["content"]
-    assert "must not ask the same" in task["content"]
-    assert question["content"].endswith("Other question: when was oslo founded")
-    assert all("Other question: " in turn["content"] for turn in turns if turn["role"] == "user")
-    far = prompts.messages("questions", near=False, source="", **values)
-    assert not any("other question" in turn["content"].lower() for turn in far)
-    assert len(far) == len(turns) + 2
+def test_a_question_near_its_source_is_asked_for_as_edits_of_it() -> None:
+    values: dict[str, Any] = {"title": "Rome", "marked": "It was founded in « answer = 753 BC ».", "answer": "753 BC"}
+    task, *turns, question = prompts.messages("question_edits", question="when was oslo founded", **values)
+    assert "as few words as you can" in task["content"]
+    assert question["content"].endswith("Question: when was oslo founded")
+    for asked, answered in zip(turns[::2], turns[1::2], strict=True):
+        own = asked["content"].rpartition("Question: ")[2]
+        edited = apply_edits(own, json.loads(answered["content"])["edits"])
+        assert edited != own
 
 
 def examples(name: str) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ def test_texts_without_repeats_and_without_copies_of_examples_are_marked(start: 
         "who is the captain of richmond football club's men's team",
     ]
     start(lambda *_: say(json.dumps({"questions": written})))
-    row: dict[str, Any] = {"title": "Rome", "marked": "« answer = 753 BC »", "answer": "753 BC", "near": False, "source": ""}
+    row: dict[str, Any] = {"title": "Rome", "marked": "« answer = 753 BC »", "answer": "753 BC"}
     (answer,) = prompts.ask_texts(Model("llm:m"), "questions", [row], number=4)
     assert [one["text"] for one in answer] == [written[0], written[-1]]
     assert answer[0] == {"text": written[0], "score": None, "finished": True, "fault": None}

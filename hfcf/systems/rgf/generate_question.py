@@ -16,12 +16,16 @@ from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, ch
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.question_generator import QuestionGenerator
+from hfcf.prompts.edits import ask_edits
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION, READER, value
 from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise_answer
 from hfcf.text.questions import mark_answer
+
+EDITS = 2
+"""The most edits of a question: with the second, its first words may ask for an answer of another type."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +52,9 @@ class GenerateQuestion(Stage):
         max_answers: how many different answers of a row get questions, the likeliest first; an answer that several passages have
             is asked about in the passage where it is likeliest. A language model takes a request for each answer, and so many
             decide what a row costs. None, as in section 3.3, asks about every answer in every passage.
-        near_source: a language model reads the source's question and stays near it. A question without a word of its passage that
-            the source's lacks is rejected: a small model writes the source's question again, which has the source's answer. A
-            trained generator, as in the paper, does not know that question; what is near it is chosen afterwards.
+        near_source: a language model edits the source's question, in up to two places, with a request for each question. A
+            question without a word of its passage that the source's lacks is rejected: it has the source's answer. A trained
+            generator, as in the paper, does not know that question; what is near it is chosen afterwards.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
@@ -158,19 +162,24 @@ def write_questions(
 ) -> list[Any]:
     """Answer as `QuestionGenerator` does, by its model or over an endpoint.
 
-    A language model is asked for all questions at once, and reads the words around the answer of a long passage, and the questions
-    of `sources`, to which it shall stay near. It gives no scores: they are None, and its order counts. Instead of a list, an answer
-    may be `{"error": why}`.
+    A language model reads the words around the answer of a long passage. It is asked for all questions at once; with `sources`, the
+    questions to stay near to, for edits of them instead (`hfcf.prompts.edits`). It gives no scores: they are None, and its order
+    counts. Instead of a list, an answer may be `{"error": why}`.
     """
     if not is_prompted(engine.model):
         return engine.run(requests)
     number = engine.num_return_sequences
     rows = []
-    for (title, context, start, end), source in zip(requests, sources or [""] * len(requests), strict=True):
+    for title, context, start, end in requests:
         first = [match.start() for match in re.finditer(r"\S+", context[:start])][-WORDS:][:1]
         last = [match.end() for match in re.finditer(r"\S+", context[end:])][:WORDS][-1:]
         window = mark_answer(context, start, end)[first[0] if first else 0 :]
         window = window[: len(window) - (len(context) - end - last[0])] if last else window
-        rows.append({"title": title, "marked": window, "answer": context[start:end], "source": source, "near": bool(source)})
+        rows.append({"title": title, "marked": window, "answer": context[start:end]})
     max_tokens = engine.max_new_tokens * number
+    if sources is not None:
+        rows = [{**row, "question": source} for row, source in zip(rows, sources, strict=True)]
+        return ask_edits(
+            engine.model, "question_edits", rows, sources, number=number, most=EDITS, max_tokens=engine.max_new_tokens, seed=seed
+        )
     return prompts.ask_texts(engine.model, "questions", rows, number=number, max_tokens=max_tokens, seed=seed)

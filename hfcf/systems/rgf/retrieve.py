@@ -33,7 +33,7 @@ from hfcf.text.phrase_match import find_answer
 
 WORDS = 300
 """Words of a passage on either side of the answer that a language model is shown, and half of the words that it reads."""
-PROMPTS = ("questions", "answers")
+PROMPTS = ("questions", "question_edits", "answers")
 """The prompts by which a language model is question generator and reader, in the state of all stages that ask it."""
 NO_COLLECTION = (
     "takes passages from a collection, and has none: give the system passages=…, a file or a "

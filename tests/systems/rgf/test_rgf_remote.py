@@ -81,30 +81,30 @@ def test_a_long_passage_is_shown_around_its_answer(start: Start) -> None:
 
 @pytest.mark.parametrize("near", [True, False])
 def test_a_question_stays_near_its_source_where_that_is_asked_for(start: Start, near: bool) -> None:
-    server = start(lambda number, asked: say(json.dumps({"questions": ["who wrote it"]})))
+    answer = {"edits": [{"old": "read", "new": "wrote"}]} if near else {"questions": ["who wrote it?"]}
+    server = start(lambda number, asked: say(json.dumps(answer)))
     stage = hfcf.RGF.preset("llm", near_source=near, questions=1).generate_question
     candidate: dict[str, Any] = {
         "title": "T", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
         "change": None, "edits": [], "scores": [], "status": None,
     }  # fmt: skip
     (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
-    assert result["candidates"][0]["question"] == "who wrote it"  # type: ignore[index]
+    assert result["candidates"][0]["question"] == "who wrote it?"  # type: ignore[index]
     (asked,) = server.asked
-    assert ("Other question: who read it?" in asked["messages"][-1]["content"]) == near
-    assert ("stay as near" in asked["messages"][0]["content"]) == near
+    assert ("Question: who read it?" in asked["messages"][-1]["content"]) == near
 
 
 @pytest.mark.parametrize(
-    ("question", "same"),
-    [("who is it who read it", True), ("who read the book", True), ("who wrote it", False), ("who read it in Oslo", False)],
+    ("new", "same"), [("has read", True), ("read the book of", True), ("wrote", False), ("in Oslo read", False)]
 )
-def test_the_source_s_question_in_other_words_is_rejected(start: Start, question: str, same: bool) -> None:
-    start(lambda number, asked: say(json.dumps({"questions": [question]})))
+def test_the_source_s_question_in_other_words_is_rejected(start: Start, new: str, same: bool) -> None:
+    answers: dict[bool, Any] = {True: {"edits": [{"old": "read", "new": new}]}, False: {"questions": [f"who {new} it?"]}}
     candidate: dict[str, Any] = {
         "title": "Oslo", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
         "change": None, "edits": [], "scores": [], "status": None,
     }  # fmt: skip
     for near in (True, False):
+        start(lambda number, asked, near=near: say(json.dumps(answers[near])))
         stage = hfcf.RGF.preset("llm", near_source=near, questions=1).generate_question
         (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
         assert (isinstance(result, Reject) and "source's question" in str(result.reason)) == (same and near)
@@ -130,7 +130,7 @@ def test_a_row_takes_a_request_for_each_chosen_answer(start: Start) -> None:
         }
         for text, sure in answers
     ]  # fmt: skip
-    stage = hfcf.RGF.preset("llm", questions=1, max_answers=3).generate_question
+    stage = hfcf.RGF.preset("llm", questions=1, max_answers=3, near_source=False).generate_question
     (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": candidates}])
     assert len(server.asked) == 3
     asked = [one["answers"]["text"][0] for one in result["candidates"] if one["status"] is None]  # type: ignore[index]
@@ -142,7 +142,7 @@ def test_a_row_takes_a_request_for_each_chosen_answer(start: Start) -> None:
 
 def test_a_question_of_an_example_is_rejected(start: Start) -> None:
     start(lambda number, asked: say(json.dumps({"questions": ["who is the captain of richmond's men's team", "who wrote it"]})))
-    stage = hfcf.RGF.preset("llm", questions=2).generate_question
+    stage = hfcf.RGF.preset("llm", questions=2, near_source=False).generate_question
     candidate: dict[str, Any] = {
         "title": "T", "context": "Ada wrote it.", "question": None, "answers": {"text": ["Ada"], "answer_start": [0]},
         "change": None, "edits": [], "scores": [], "status": None,
@@ -154,7 +154,7 @@ def test_a_question_of_an_example_is_rejected(start: Start) -> None:
 
 def test_the_prompts_are_in_the_state_of_stages_that_ask_them() -> None:
     state = prompts.state(PROMPTS, Model("t5"), CHAT)
-    assert state == {"prompts": [prompts.contents(name) for name in ("questions", "answers")]}
+    assert state == {"prompts": [prompts.contents(name) for name in PROMPTS]}
     assert prompts.state(PROMPTS, Model("t5")) == {}
     rgf = hfcf.RGF.preset("llm")
     for stage in (rgf.read, rgf.generate_question, rgf.round_trip):
