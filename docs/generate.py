@@ -38,7 +38,9 @@ _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL
 TABLES: dict[str, Callable[[], str]] = {
     "checkpoints": corpora.checkpoints_table,
     "extras": extras.extras_table,
+    "offline_models": settings.offline_models_table,
     "model_fields": settings.model_fields_table,
+    "shared_settings": settings.shared_list,
     **{f"settings_{name}": partial(settings.settings_list, name) for name, _ in systems.systems(baselines=False)},
     "structure_ablation": checkwhy.ablation_table,
     "compare_crossaug": comparisons.crossaug_table,

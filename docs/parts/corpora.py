@@ -12,6 +12,10 @@ from hfcf.corpora.base import CorpusInfo
 from parts.markdown import code, table
 
 
+UNCHECKED = ("not checked against the real files", "unchecked")
+"""How the notes say that nobody had the files, and the word for it that the page explains."""
+
+
 def corpora_table(task: str) -> str:
     """Return a Markdown table of this library's corpora of a task; corpora that share their front matter share a line."""
     groups: dict[int, tuple[list[str], CorpusInfo]] = {}
@@ -19,7 +23,7 @@ def corpora_table(task: str) -> str:
         builder = builder_class(name)
         if builder.INFO.task == task and builder.INFO.paper and builder.__module__.startswith("hfcf."):
             groups.setdefault(id(builder.INFO), ([], builder.INFO))[0].append(name)
-    rows = [(anchors(names), info.release, info.layout, info.notes) for names, info in groups.values()]
+    rows = [(anchors(names), info.release, info.layout, info.notes.replace(*UNCHECKED)) for names, info in groups.values()]
     return table(("name", "where the release is", "what `data_dir` holds", "notes"), rows)
 
 

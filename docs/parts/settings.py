@@ -5,17 +5,37 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, fields
 
-from hfcf.core import describe
+from hfcf.core import describe, offline
 from hfcf.core.bound_stage import COMMON_SETTINGS
 from hfcf.core.docstrings import arguments, first_sentence
 from hfcf.core.model import Model
 from hfcf.systems import system_class
 from parts.markdown import brief, table
 
+SHARED = {
+    "ner": "the tagger that finds entities",
+    "num_beams": "beams of the search",
+    "num_candidates": "how many texts are written or read for a row",
+    "max_new_tokens": "tokens of the longest text that is written",
+    "exclude_same": "reject a text whose label must be the source's, as far as WordNet tells",
+    "judges": "further models, which must agree with `verifier`",
+    "certainty": "the probability that `verifier` and each of `judges` must give",
+    "min_kept": "reject a text that shares fewer words with its source, as a share of the longer one",
+    "fluency_model": "a decoder-only model that measures how fluent texts are",
+    "max_perplexity_ratio": "with a `fluency_model`, reject a text of a greater perplexity, over its source's",
+    "unique": "reject a counterfactual that equals one of an earlier source",
+}
+"""Settings that several systems have, and what they do."""
+
+
+def shared_list() -> str:
+    """List the settings that several systems have."""
+    return "\n".join(f"- `{name}`: {meaning}" for name, meaning in SHARED.items())
+
 
 def settings_list(name: str) -> str:
     """List the settings of a system: the paper's value, where other presets have another one, and what the docstring says."""
-    lines = []
+    lines, shared = [], []
     for one in describe.settings(system_class(name)):
         if one.name in COMMON_SETTINGS and not one.presets:
             continue
@@ -26,13 +46,27 @@ def settings_list(name: str) -> str:
         changed = [f"{', '.join(presets)} `{value}`" for value, presets in others.items() if presets != ["paper"]]
         stated = f"`{one.name}={shorten(paper)}`" if paper else f"`{one.name}`, no default"
         elsewhere = f" ({'; '.join(changed)})" if changed else ""
-        lines.append(f"- {stated}{elsewhere}: {brief(one.meaning)}")
-    return "\n".join(lines)
+        if one.name in SHARED:
+            shared.append(f"{stated}{elsewhere}")
+        else:
+            lines.append(f"- {stated}{elsewhere}: {brief(one.meaning)}")
+    return "\n".join([*lines, *([f"- shared: {', '.join(shared)}"] if shared else [])])
 
 
 def shorten(value: str) -> str:
-    """Leave of hyper-parameters the model alone."""
-    return re.sub(r"^model=(.+?), (max_length|batch_size)=.*", r"\1, …", value)
+    """Write a group of settings as a recipe does, and leave of hyper-parameters the model alone."""
+    value = re.sub(r"^model=(.+?), (max_length|batch_size)=.*", r"{model: \1, …}", value)
+    return re.sub(r"^backend=(\S+), model=(\S+)$", r"{backend: \1, model: \2}", value)
+
+
+def offline_models_table() -> str:
+    """List the models of the preset `offline` with their packages and licences."""
+    packages = {**offline.REQUIREMENTS, **offline.BASE_REQUIREMENTS}
+    rows = [
+        (f"`offline:{name}`", licence, re.sub(r"(-part-?)\d+==.*$", r"\1…", packages[name].partition(" ")[0]).partition("==")[0])
+        for name, licence in offline.LICENCES.items()
+    ]
+    return table(("name", "licence", "package"), rows)
 
 
 def model_fields_table() -> str:

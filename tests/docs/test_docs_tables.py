@@ -10,6 +10,7 @@ import pytest
 import yaml
 from pages import ROOT, code, first_column, section, tables, text_of
 from parts.reference import KINDS, PARTS, TABLES, path_of
+from parts.settings import SHARED, settings_list
 
 import hfcf
 from hfcf.core import recipe, schema
@@ -51,6 +52,14 @@ def test_the_page_of_stages_has_what_each_reads_and_fills() -> None:
         path: (False, True, (), one[path][2]) if len(each) > 1 else (one[path][0], False, *one[path][1:])
         for path, each in found.items()
     }
+
+
+def test_every_setting_of_a_paper_s_system_is_on_its_list() -> None:
+    owners = {name: set(system_class(name).schema) for name in ("race", "crossaug", "ccg", "rgf", "checkwhy")}
+    assert all(sum(name in known for known in owners.values()) > 1 for name in SHARED)
+    for name, known in owners.items():
+        told = {re.split("[=`]", line)[0] for line in re.findall(r"`(\w+[^`]*`)", settings_list(name))}
+        assert known - told <= {"seed", "strict", "unique"}, name
 
 
 def test_a_setting_is_described_by_a_whole_clause() -> None:

@@ -103,7 +103,7 @@ class EditRelation(Stage):
         top_k: K, how many of the new relations are written.
         closed: take the known term that the editor finds likeliest, instead of a search. A small editor seldom has such a term
             among its first ten: for 6 of 24 rows of SemEval's 2-shot sample, where this gives 19.
-        use_editor: False is the ablation w/o Editor: the new relation's most frequent causal term is taken, unchecked.
+        use_editor: let the editor write a term, or take the most frequent one, unchecked, as in the ablation w/o Editor.
         max_new_tokens: tokens of a hypothesis: the term, and after the paper's template the second entity.
         phrases: phrases that express relations, {relation: [phrase, …]}, a file of them, or "semeval", "scierc_ace" or "all"; see
             `hfcf.systems.ccg.phrases.read_phrases`.

@@ -147,9 +147,9 @@ class RACE(System):
         explainer: "cure", the paper's (section 3.1), "gradient_x_input", "integrated_gradients" or "llm", see `Explain`.
         explainer_model: the gates of "cure", or the language model of "llm". The gates are trained for this verifier
             (`recipes/train_explainer.yaml`). The other explainers need no training.
-        edit: False is the ablation −EDIT (section 5.2). No evidence is edited. Claims come from the evidence of all rows by a
-            generator that reads a prefix of the label (`prefixed: true` in its recipe).
-        constrain: False is the ablation −CONS (section 5.2), plain beam search; both False, −EDIT&CONS.
+        edit: edit the evidence, or do not, as in the ablation −EDIT (section 5.2). Then claims come from the evidence of all rows
+            by a generator that reads a prefix of the label (`prefixed: true` in its recipe).
+        constrain: search with constraints, or without, as in the ablation −CONS (section 5.2); both False, −EDIT&CONS.
         num_candidates: k, the number of claims for a row (section 3.3).
         fluency_model: a decoder-only model by which a claim may not read worse than the source's; None, as in the paper, is
             none. See `FilterClaim`, also for `max_perplexity_ratio`.
