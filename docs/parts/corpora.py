@@ -11,7 +11,6 @@ from hfcf.corpora import names as corpus_names
 from hfcf.corpora.base import CorpusInfo
 from parts.markdown import code, table
 
-
 UNCHECKED = ("not checked against the real files", "unchecked")
 """How the notes say that nobody had the files, and the word for it that the page explains."""
 
