@@ -68,7 +68,7 @@ PAPER: dict[str, Any] = {
 
 _CHAT = Model("llm:gpt-4o-mini")
 LLM: dict[str, Any] = {
-    "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 3, "max_new_tokens": 48,
+    "reader": _CHAT, "generator": _CHAT, "readers": (_CHAT,), "agree": 1, "n_best": 3, "questions": 2, "max_new_tokens": 48,
     "k": 4, "max_answers": 4, "near_source": True,
 }  # fmt: skip
 """One language model behind `HFCF_LLM_URL` is reader, generator and readers; name yours, or give models of your own."""
