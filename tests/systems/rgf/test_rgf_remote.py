@@ -38,7 +38,8 @@ def chat(_: int, asked: dict[str, Any]) -> Reply:
 @pytest.mark.skipif(not installed("spacy"), reason="the offline spaCy pipeline is not installed")
 def test_the_preset_llm(start: Start) -> None:
     server = start(chat)
-    rgf = hfcf.RGF.preset("llm", passages=near_misses.collection(), k=3, keep=None, max_answers=None, near_source=False, questions=3)
+    near = near_misses.collection()
+    rgf = hfcf.RGF.preset("llm", passages=near, k=3, keep=None, max_answers=None, near_source=False, questions=3)
     ds = rgf(near_misses.rows().select([0]))
     made = hfcf.expand(ds)
     assert {row["answers"]["text"][0] for row in made} >= {"👩‍🚀 Zoë", "Steve Morris", "Dyson Heppell"}
