@@ -8,7 +8,7 @@ from datasets import List, Value
 
 from hfcf.core import schema
 from hfcf.core.task import tasks
-from parts.markdown import table
+from parts.markdown import code, table
 from parts.meanings import COLUMNS, PROVENANCE
 from parts.systems import all_systems, examples
 
@@ -17,18 +17,16 @@ EVERYWHERE = ("id", "group_id", "corpus", "split")
 
 
 def columns_table() -> str:
-    """List what stages fill: the meaning and the type."""
+    """List what stages fill: the meaning and the type, which columns of a line share."""
     types: dict[str, dict[str, None]] = {}
     for _, cls in all_systems():
         for stage in (stage for system in examples(cls).values() for stage in system.stages):
             for column, feature in stage.outputs.items():
                 types.setdefault(column, {})[type_of(feature)] = None
-    named = {column: "by task" if len(found) > 1 else next(iter(found)) for column, found in types.items()}
-    first = {kind: column for column, kind in sorted(named.items(), key=lambda item: -len(item[0])) if "{" in kind}
     rows = []
-    for column, kind in sorted(named.items()):
-        like = first.get(kind, column)
-        rows.append((f"`{column}`", COLUMNS[column], kind if like == column else f"like `{like}`"))
+    for names, meaning in COLUMNS.items():
+        (kinds,) = {tuple(types[name]) for name in names.split(", ")}
+        rows.append((code(names.split(", ")), meaning, kinds[0] if len(kinds) == 1 else "by task"))
     return table(("column", "meaning", "type"), rows)
 
 

@@ -127,8 +127,11 @@ def stages() -> str:
     for path, names in users.items():
         first = system_class(next(iter(names))).__name__
         title = first if first in PAPERS else "Baselines"
-        others = [name for name in names if title == "Baselines" or system_class(name).__name__ != title]
-        where = f" ({'in' if title == 'Baselines' else 'also in'} {code(others)})" if others else ""
+        of_papers = [name for name in names if system_class(name).__name__ in PAPERS and system_class(name).__name__ != title]
+        others = [code(of_papers)] * bool(of_papers) + ["baselines"] * any(
+            system_class(name).__name__ not in PAPERS for name in names
+        )
+        where = f" (in {code(names)})" if title == "Baselines" else f" (also in {', '.join(others)})" if others else ""
         read, *others_read = dict.fromkeys(columns[path])
         row = (f"`{path}`", f"{said(resolve_name(path))}{where}", f"{BY_TASK} →{read.partition('→')[2]}" if others_read else read)
         tables.setdefault(title, []).append(row)

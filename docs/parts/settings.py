@@ -45,7 +45,7 @@ def settings_list(name: str) -> str:
         paper = one.presets.get("paper", one.default)
         changed = [f"{', '.join(presets)} `{value}`" for value, presets in others.items() if presets != ["paper"]]
         stated = f"`{one.name}={shorten(paper)}`" if paper else f"`{one.name}`, no default"
-        elsewhere = f" ({'; '.join(changed)})" if changed else ""
+        elsewhere = f" ({'; '.join(changed)})" if changed and "Model" not in one.type else ""
         if one.name in SHARED:
             shared.append(f"{stated}{elsewhere}")
         else:
