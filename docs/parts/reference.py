@@ -64,8 +64,6 @@ PARTS = {
 }
 """The parts of recipes, each with the recipe whose keys it has as well."""
 
-BY_TASK = "*by task*"
-"""Stands for the columns that a stage reads if they differ between tasks."""
 METRIC_FUNCTIONS = ("hfcf.measure", "hfcf.metrics.shared.metric.metric", "hfcf.consistency", "hfcf.coverage")
 
 
@@ -94,7 +92,8 @@ def names_table(names: Iterable[str]) -> str:
 
 
 def said(thing: Any) -> str:
-    return brief(first_sentence(paragraphs(thing)[0]))
+    """Return what the first sentence of a docstring says; the page of trainers says once that each stores its model."""
+    return re.sub(r",? and store (it|them)\b.*", "", brief(first_sentence(paragraphs(thing)[0])))
 
 
 def path_of(thing: Any) -> str:
@@ -121,7 +120,7 @@ def metric_functions() -> str:
 
 
 def stages() -> str:
-    """List every stage under the first system that has it: what it does, and the columns that it reads and fills."""
+    """List every stage under the first system that has it: what it does, and the columns that it needs and fills."""
     users, columns = stages_used()
     tables: dict[str, list[tuple[str, ...]]] = {}
     for path, names in users.items():
@@ -132,15 +131,15 @@ def stages() -> str:
             system_class(name).__name__ not in PAPERS for name in names
         )
         where = f" (in {code(names)})" if title == "Baselines" else f" (also in {', '.join(others)})" if others else ""
-        read, *others_read = dict.fromkeys(columns[path])
-        row = (f"`{path}`", f"{said(resolve_name(path))}{where}", f"{BY_TASK} →{read.partition('→')[2]}" if others_read else read)
+        (needs_fills,) = dict.fromkeys(columns[path])
+        row = (f"`{path}`", f"{said(resolve_name(path))}{where}", needs_fills)
         tables.setdefault(title, []).append(row)
-    header = ("stage", "what it does", "reads → fills")
+    header = ("stage", "what it does", "needs → fills")
     return "\n\n".join([api("stages"), *(f"## {title}\n\n{table(header, tables[title])}" for title in (*PAPERS, "Baselines"))])
 
 
 def stages_used() -> tuple[dict[str, dict[str, None]], dict[str, list[str]]]:
-    """Return the systems of each stage, and what it reads and fills on each task."""
+    """Return the systems of each stage, and what it needs and fills on each task."""
     users: dict[str, dict[str, None]] = {}
     columns: dict[str, list[str]] = {}
     for name, cls in all_systems():
@@ -148,16 +147,13 @@ def stages_used() -> tuple[dict[str, dict[str, None]], dict[str, list[str]]]:
             for stage in system.stages:
                 path = "hfcf.JudgeCandidates" if type(stage) is JudgeCandidates else path_of(type(stage))
                 users.setdefault(path, {})[name] = None
-                columns.setdefault(path, []).append(f"{reads(stage, task)} → {code(stage.outputs)}".strip())
+                columns.setdefault(path, []).append(f"{needs(stage, task)} → {code(stage.outputs)}".strip())
     return users, columns
 
 
-def reads(stage: Stage, task: str) -> str:
-    """List a stage's inputs, with *row* for all columns of the task."""
-    row = get_task(task).features
-    if set(row) <= set(stage.inputs):
-        return ", ".join(["*row*", *(f"`{name}`" for name in stage.inputs if name not in row)])
-    return code(stage.inputs)
+def needs(stage: Stage, task: str) -> str:
+    """List what a stage reads besides the columns of the task."""
+    return code(name for name in stage.inputs if name not in get_task(task).features)
 
 
 # --- recipes

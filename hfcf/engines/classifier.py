@@ -71,7 +71,7 @@ def choose(answer: Mapping[str, float], allowed: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Classifier(Engine):
-    """Probabilities of the labels of `[claim, evidence]` requests, as `{label: probability}`, with our names of the labels.
+    """Probabilities of the labels of `[claim, evidence]` requests (`{label: probability}`, with our names of the labels).
 
     Args:
         model: a verifier: a sequence classifier with two or three labels; `hfcf.engines.classifier_spec` says which are accepted.

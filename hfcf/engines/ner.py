@@ -35,7 +35,7 @@ _TAIL = re.compile(r"(?:'s|’s|')$|(?<![\s,;:])[\s,;:]+$|(?<![.\s]\w)\.$")
 
 @dataclass(frozen=True, kw_only=True)
 class Ner(Engine):
-    """Entities of text requests, as `[[start, end, type], …]` of the five types of `TYPES`, in order.
+    """Entities of text requests (`[[start, end, type], …]` of the five types of `TYPES`, in order).
 
     Args:
         backend: "stanza" or "spacy".

@@ -174,7 +174,7 @@ _ASKING = ("WDT", "WP", "WP$", "WRB", "EX")
 
 @dataclass(frozen=True, kw_only=True)
 class NounPhrases(Engine):
-    """Noun phrases of text requests that may name something, as `[[start, end], …]` in code points, in order.
+    """Noun phrases of text requests that may name something (`[[start, end], …]` in code points, in order).
 
     They are spaCy's noun chunks, except pronouns and chunks that ask ("who", "what religion"). Chunks that only relate to what
     follows are also left out ("the captain" of "the captain of richmond", which is part of the question's predicate).

@@ -32,26 +32,20 @@ def stages_of(name: str) -> dict[str, list[Stage]]:
     return {task: list(cls.preset(preset, **({"task": task} if len(works_on) > 1 else {})).stages) for task in works_on}
 
 
-def test_the_page_of_stages_has_what_each_reads_and_fills() -> None:
+def test_the_page_of_stages_has_what_each_needs_and_fills() -> None:
     shown = {}
-    for path, about, columns in tables(STAGES, "stage", "what it does", "reads → fills"):
-        reads, fills = (tuple(code(part)) for part in columns.split("→"))
-        shown[code(path)[0]] = ("*row*" in columns, "*by task*" in columns, reads, fills)
+    for path, about, columns in tables(STAGES, "stage", "what it does", "needs → fills"):
+        needs, fills = (tuple(code(part)) for part in columns.split("→"))
+        shown[code(path)[0]] = {(needs, fills)}
         assert about
-    found: dict[str, dict[tuple[bool, tuple[str, ...], tuple[str, ...]], None]] = {}
+    expected: dict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
     for name in systems():
         for task, stages in stages_of(name).items():
-            row = list(get_task(task).features)
             for stage in stages:
-                whole = set(row) <= set(stage.inputs)
-                reads = tuple(column for column in stage.inputs if not whole or column not in row)
                 path = "hfcf.JudgeCandidates" if type(stage) is hfcf.JudgeCandidates else path_of(type(stage))
-                found.setdefault(path, {})[whole, reads, tuple(stage.outputs)] = None
-    one = {path: next(iter(each)) for path, each in found.items()}
-    assert shown == {
-        path: (False, True, (), one[path][2]) if len(each) > 1 else (one[path][0], False, *one[path][1:])
-        for path, each in found.items()
-    }
+                needs = tuple(column for column in stage.inputs if column not in get_task(task).features)
+                expected.setdefault(path, set()).add((needs, tuple(stage.outputs)))
+    assert shown == expected
 
 
 def test_every_setting_of_a_paper_s_system_is_on_its_list() -> None:
