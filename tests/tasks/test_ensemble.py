@@ -207,6 +207,11 @@ def test_a_judge_is_checked_before_the_first_stage() -> None:
         preflight.check_models(CrossAug.preset("offline", judges=("offline:minilm",)))
 
 
+def test_cards_name_no_model_that_a_run_does_not_use() -> None:
+    assert "explainer_model" not in read_models(RACE.preset("offline"), {})
+    assert read_models(RACE.preset("offline", explainer="cure"), {})["explainer_model"] == "hfcf:explainer"
+
+
 def test_cards_name_each_judge() -> None:
     system = CrossAug.preset("offline", judges=(Model("offline:minilm", adapter="hfcf:nli"),), certainty=0.9)
     assert read_models(system, {})["judges[0]"] == "offline:minilm + hfcf:nli"
