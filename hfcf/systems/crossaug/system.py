@@ -86,8 +86,8 @@ BASE: dict[str, Any] = {
     "generator": Model("chat:offline:qwen"),
     "num_candidates": 4,
     "verifier": Model("offline:mpnet", adapter="hfcf:verifier_base"),
-    # Of other weights and other training rows: what fools one of them seldom fools both.
-    "judges": (Model("offline:minilm", adapter="hfcf:verifier_2"),),
+    # Of other training rows: what fools one of them seldom fools both.
+    "judges": (Model("offline:mpnet", adapter="hfcf:verifier_2_base"),),
     "min_kept": 0.5,
     # A third of its pairs would be negations.
     "negations": 0.2,
