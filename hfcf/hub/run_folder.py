@@ -263,7 +263,8 @@ def load_result(repo_or_folder: str | Path, revision: str | None = None, token: 
     try:
         folder = Path(snapshot_download(name, repo_type="dataset", revision=revision, token=token, allow_patterns=list(RESULT)))
     except FAILURES as error:
-        failure = explain(error, f"the dataset {name}{f' at {revision}' if revision else ''}", token)
+        at = f" at {revision}" if revision else ""
+        failure = explain(error, f"there is no folder {name} here; the dataset {name}{at} of the Hub", token)
     else:
         return _read_result(name, folder.name, folder)
     raise failure

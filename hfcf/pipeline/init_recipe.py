@@ -8,20 +8,27 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
+
+from hfcf import corpora
 from hfcf.core import recipe as recipes
 from hfcf.core.model import Model
 from hfcf.core.preflight import check_models
 from hfcf.core.recipe import RecipeError
 from hfcf.core.safe_yaml import write_flow
 from hfcf.core.settings import to_builtin
+from hfcf.core.task import task_of
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import distinct_columns
 from hfcf.corpora.custom.load import ReadRows, read_quietly
 from hfcf.corpora.custom.source import describe_file
-from hfcf.corpora.custom.tables import RECORD
+from hfcf.corpora.custom.tables import RECORD, SquadError, split_of
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.pipeline.recipes import RunRecipe
 from hfcf.systems import system_class
+
+SQUAD = "squad"
+"""The corpus that reads the JSON of a release in SQuAD's layout."""
 
 
 @dataclass(frozen=True)
@@ -62,27 +69,39 @@ def new_recipe(system: str, file: str | Path, data: str | Path, changes: Sequenc
     given = recipes.apply_changes({}, changes)
     named, chosen = any(change.startswith("preset=") for change in changes), given.pop("preset")  # "paper" where nobody named one
     try:
-        corpus, table, layout = describe_file(data, cls.works_on(), {**given, **(given.get("options") or {})})
-        ds = read_quietly(table, ReadRows(layout, corpus, "train", True))
+        ds, source, columns, ids = _read(data, cls.works_on(), {**given, **(given.get("options") or {})})
     except LayoutError as error:
         raise RecipeError(error.in_recipe("hfcf new", options=True)) from error
     except CorpusError as error:
         raise RecipeError(f"--data {error}") from error
-    task = layout.task
+    task = task_of(ds.features).name
     if cls.works_on() and task not in cls.works_on():
         raise RecipeError(f"--data {data}: {system} works on {' or '.join(cls.works_on())} rows, and these are {task} rows")
     settings = {"task": task} if "task" in cls.schema else {}
     preset = chosen if named else _preset(cls, settings)
-    source = {"corpus": corpus, "data_files": str(data), **layout.keys()}
     content = {"name": Path(file).stem, **source, "on_error": "reject", "system": system, "preset": preset, "seed": 13, **given}
     recipes.parse_recipe(RunRecipe, content, "the recipe")
     reasons = Counter(status["reason"] for status in ds["status"] if status and status["accepted"] is False)
     if reasons.total() == len(ds):
         first = next(iter(reasons))
-        raise RecipeError(f"--data {data}: no row can be read: {first}; the columns are {', '.join(table.column_names[:-1])}")
+        raise RecipeError(f"--data {data}: no row can be read: {first}; the columns are {', '.join(columns)}")
     text = _text(content, Path(file), cls, task, f"{len(ds)} row{'s' * (len(ds) > 1)} of {data}")
-    ids = [] if "id" in layout.columns else distinct_columns([table], [*layout.own, RECORD])
     return NewRecipe(text, len(ds), len(ds) - reasons.total(), reasons, ids)
+
+
+def _read(
+    data: str | Path, tasks: Sequence[str], given: Mapping[str, Any]
+) -> tuple[Dataset, dict[str, Any], list[str], Sequence[str]]:
+    """Read a file; return its rows, the keys of its source, its columns, and those that may be the id."""
+    try:
+        corpus, table, layout = describe_file(data, tasks, given)
+    except SquadError:
+        ds = corpora.load(SQUAD, split="train", data_files={"train": str(data)}, on_error="reject")
+        return ds, {"corpus": SQUAD, "data_files": {"train": str(data)}}, [], []
+    split = split_of(Path(data))
+    source = {"corpus": corpus, "data_files": str(data), **({} if split == "train" else {"split": split}), **layout.keys()}
+    ids = [] if "id" in layout.columns else distinct_columns([table], [*layout.own, RECORD])
+    return read_quietly(table, ReadRows(layout, corpus, split, True)), source, table.column_names[:-1], ids
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:

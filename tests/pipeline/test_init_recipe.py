@@ -15,6 +15,7 @@ import hfcf
 from hfcf.cli import app
 from hfcf.core import recipe as recipes
 from hfcf.core.recipe import RecipeError
+from hfcf.corpora.formats.read import CorpusError
 from hfcf.pipeline.init_recipe import new_recipe
 from hfcf.pipeline.recipes import RunRecipe
 from hfcf.pipeline.run import load_inputs
@@ -180,11 +181,21 @@ def test_a_file_of_squad_is_read_by_its_corpus(folder: Path) -> None:
     question = {"id": "1", "question": "What is Rome?", "answers": [{"text": "a city", "answer_start": 8}]}
     release = {"version": "1.1", "data": [{"title": "Rome", "paragraphs": [{"context": "Rome is a city.", "qas": [question]}]}]}
     (folder / "mine.json").write_text(json.dumps(release))
-    with pytest.raises(RecipeError) as error:
-        new_recipe("rgf", "mine.yaml", "mine.json")
-    assert "corpus: squad" in str(error.value)
-    assert "data_files: {train: mine.json}" in str(error.value)
-    assert hfcf.load("squad", data_files={"train": "mine.json"}, split="train")["question"][:] == ["What is Rome?"]
+    made = new_recipe("rgf", "mine.yaml", "mine.json", ["settings.passages=mine.json"])
+    content = yaml.safe_load(made.text)
+    assert (made.rows, made.readable) == (1, 1)
+    assert (content["corpus"], content["data_files"]) == ("squad", {"train": "mine.json"})
+    assert hfcf.load("squad", data_files=content["data_files"], split="train")["question"][:] == ["What is Rome?"]
+    with pytest.raises(CorpusError, match=r"corpus: squad.*train: mine\.json"):
+        hfcf.load("jsonl", data_files="mine.json", split="train")
+
+
+def test_a_file_with_the_name_of_another_split_is_read_as_that_split(folder: Path) -> None:
+    (folder / "test.csv").write_text((folder / "nli.csv").read_text())
+    content = yaml.safe_load(new_recipe("eda", "mine.yaml", "test.csv").text)
+    ds, _ = load_inputs(recipes.parse_recipe(RunRecipe, content, "mine.yaml"))
+    assert (content["split"], set(ds["split"])) == ("test", {"test"})
+    assert "split" not in yaml.safe_load(new_recipe("eda", "mine.yaml", "nli.csv").text)
 
 
 def test_how_rows_are_read_is_printed_once(folder: Path) -> None:

@@ -146,13 +146,17 @@ def read_files(paths: Sequence[Path], default: str = "") -> Dataset:
         raise CorpusError(f"there are no rows in {', '.join(map(str, paths))}") from None
 
 
+class SquadError(CorpusError):
+    """A file is a whole release in the layout of SQuAD, which the corpus `squad` reads."""
+
+
 def _names(path: Path, default: str) -> list[str]:
     """List the columns of a file of texts."""
     names: dict[str, None] = {}
     problem = None
     for record in read_records(path, default):
         if _is_squad(record.value):
-            raise CorpusError(
+            raise SquadError(
                 f"{path} is in the layout of SQuAD: read it with corpus: squad and data_files: {{train: {path.name}}}, in Python "
                 f'hfcf.load("squad", data_files={{"train": "{path.name}"}})'
             )
