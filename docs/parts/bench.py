@@ -12,7 +12,7 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "other_pairs")
+OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs")
 """Benchmarks whose table is not on the page about speed."""
 IN_TEXT = ("demo_funnel", "first_look")
 """Benchmarks whose figures are in sentences and pictures alone."""

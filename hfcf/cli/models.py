@@ -193,7 +193,7 @@ def _evaluate_pairs(
     from hfcf.core.mapping import first_rows
     from hfcf.core.model import named
     from hfcf.pipeline.evaluate import check_target, write_lines
-    from hfcf.pipeline.pair_sets import OPTIONS, read_pairs
+    from hfcf.pipeline.pair_sets import OPTIONS, judges_of, read_pairs
     from hfcf.training.consistency import ask_pairs, score_pairs
 
     if predictions is not None:
@@ -204,10 +204,12 @@ def _evaluate_pairs(
     if not numbers["pairs"]:
         raise ValueError(f"{source}: no pair is left to score: {'; '.join(numbers['left_out'])}")
     print_pairs(numbers, source)
-    for note in answers.notes:
+    judged = named(model) in judges_of(source)
+    known = f"{named(model)} had to confirm these pairs, so those that it gets wrong are not among them: take pairs of other judges"
+    for note in [*([known] if judged else []), *answers.notes]:
         console.print_hanging(console.data_text(f"{note}."), hang=2)
     if out is not None:
-        _write_json(out, {"model": named(model), "hfcf": __version__, "set": source, **numbers})
+        _write_json(out, {"model": named(model), "hfcf": __version__, "set": source, "judge": judged, **numbers})
         print_path("the numbers: ", out)
     if predictions is not None:
         write_lines(predictions, answers.lines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,14 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
     if not made:
         raise ValueError(f"{source}: no row names its original in the column {column!r}")
     return pair(rows.select(made), rows.select(originals).remove_columns(SOURCE_ID))
+
+
+def judges_of(source: str) -> list[str]:
+    """Name the models that had to confirm the counterfactuals of a run, as its card does; [] for a file."""
+    if Path(source).expanduser().is_file():
+        return []
+    models = load_result(source).run["models"]
+    return [model for setting, model in models.items() if re.fullmatch(r"verifier|judges\[\d+\]|readers\[\d+\]", setting)]
 
 
 def _pairs_of_run(source: str) -> Dataset:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
-from hfcf.core.model import Model
+from hfcf.core.model import Model, named
 from hfcf.core.pairs import sources
 from hfcf.core.trainer import Evaluation
 from hfcf.pipeline.pair_sets import read_pairs
@@ -84,6 +84,23 @@ def test_the_pairs_of_a_run_have_their_originals(
     assert code == 1
     assert "changed: claim" in told
     assert "edited: number" in told
+
+
+@pytest.mark.usefixtures("says_supports")
+def test_a_model_that_judged_the_pairs_is_told_so(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
+    folder, out = copied(tmp_path / "run"), tmp_path / "scores.json"
+    model = tiny_model("classifier")
+    command = ["evaluate", model, "--pairs", str(folder), "--limit", "4", "--out", str(out), "--overwrite"]
+    for judge in (False, True):
+        told = run(*command)[1]
+        assert ("had to confirm these pairs" in " ".join(told.split())) == judge
+        assert json.loads(out.read_text())["judge"] == judge
+        content = json.loads((folder / "run.json").read_text())
+        content["models"]["judges[0]"] = named(Model(model))
+        (folder / "run.json").write_text(json.dumps(content))
+    file = write(tmp_path / "mine.jsonl", MINE)
+    assert run("evaluate", model, "--pairs", file, "--set", COLUMNS, "--set", LABELS, "--out", str(out), "--overwrite")[0] == 0
+    assert json.loads(out.read_text())["judge"] is False
 
 
 def test_an_original_of_several_counterfactuals_is_asked_once(says_supports: list[int]) -> None:
