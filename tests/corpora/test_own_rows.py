@@ -489,6 +489,15 @@ def test_bookkeeping_on_a_handful_of_rows_is_silent(system: Callable[[str], Any]
     assert quiet == [4, 4, 4, len(new), 4]
 
 
+def test_a_class_with_an_unknown_name_is_asked_for_and_a_slip_is_rejected() -> None:
+    pairs = [{"sentence1": f"It has {i}.", "sentence2": f"It has {i} arches.", "label": "entailment"} for i in range(8)]
+    half = [{**row, "label": "not_entailment"} if i % 2 else row for i, row in enumerate(pairs)]
+    with pytest.raises(LayoutError, match="not_entailment"):
+        hfcf.from_dataset(Dataset.from_list(half))
+    ds = hfcf.from_dataset(Dataset.from_list([*pairs[:7], {**pairs[7], "label": "entialment"}]), on_error="reject")
+    assert [status and status["accepted"] for status in ds["status"]] == [None] * 7 + [False]
+
+
 def test_a_repeated_id_is_rejected_and_rows_of_a_label_can_be_left_out() -> None:
     rows = [{"claim": f"Claim {label}.", "evidence": ROME, "label": label, "key": "k"} for label in ("true", "mixture")]
     ds = hfcf.from_dataset(rows, labels={"mixture": None}, id="key")

@@ -19,6 +19,8 @@ Known = Callable[[str], str | None]
 """Returns the task's label for a name, or None."""
 _NONE = ("", "-", "-1")
 """Values for rows whose annotators did not agree on a label (SNLI)."""
+_FEW = 0.25
+"""The share of rows with unknown labels that are their own errors."""
 _NUMBER = re.compile(r"-?\d+(\.0+)?")
 
 
@@ -118,11 +120,12 @@ def read_labels(
         reading[text] = label
         if label is not None:
             writing.setdefault(label, value)
-    # A few unknown labels are errors of their rows, which are rejected with the reason.
+    # A few unknown labels are errors of their rows, which are rejected with the reason; a class that many rows have is none.
     rows = Counter(dict.fromkeys(reading, 0))
     for value, count in values.items():
         rows[label_text(value)] += count
-    if unknown and sum(rows[text] for text in unknown) > sum(rows[text] for text in reading):
+    strange = sum(rows[text] for text in unknown)
+    if unknown and (strange > rows.total() / 2 or strange > max(1, _FEW * rows.total())):
         numbers = any(_NUMBER.fullmatch(text) for text in unknown)
         cure = {int(text) if _NUMBER.fullmatch(text) else text: "…" for text in unknown[:12]}
         more = ", …" if len(unknown) > 12 else ""
