@@ -49,6 +49,7 @@ SCORES = (
     ("`semantic fidelity`, `entity fidelity`", "RACE", "MoverScore to the source's claim; the share of its entities kept"),
     ("`perplexity ratio`", "RACE", "the perplexity of the claim over that of the source's claim"),
     ("`copy rate`, `words shared`", "RACE", "the share that is one run of the evidence; the source's words kept, 0–1"),
+    ("`log-probability`", "RACE, Paraphrase, Polyjuice", "the mean log-probability of the words that the model wrote"),
     ("`log-probability of the answer`, `log-probability of the question`", "RGF", "of the model that wrote it"),
     ("`readers that agree`", "RGF", "how many readers of the round trip gave the intended answer"),
     ("`word edit distance`", "RGF", "the number of changed words between the two questions"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -11,6 +13,8 @@ from hfcf.core import recipe as recipes
 from hfcf.core.recipe import resolve_folder
 from hfcf.core.safe_yaml import read_yaml_file
 from hfcf.hub.run_folder import read_front
+
+log = logging.getLogger(__name__)
 
 FILE = "SOURCE.yaml"
 _KEYS = ("title", "licence", "language", "paper", "citation")
@@ -28,6 +32,9 @@ def read_source(arguments: Mapping[str, Any]) -> dict[str, Any]:
     recipes.check_keys(map(str, content), _KEYS, str(file))
     if missing := [key for key in ("title", "licence") if not content.get(key)]:
         raise recipes.RecipeError(f"{file}: the key {missing[0]!r} is missing")
+    licence = str(content["licence"])
+    if licence != (hub_id := re.sub("[^a-z0-9.]+", "-", licence.lower()).strip("-")):
+        log.warning("%s: licence: %r is no id of the Hub, which may refuse the card: write %s, or other", file, licence, hub_id)
     # The corpus's own paper, page and request do not apply to these rows.
     return {"paper": "", "citation": "", "hub_id": None, "republish": True, "request": "", **content}
 

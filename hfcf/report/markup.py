@@ -78,7 +78,7 @@ def terminal(block: Block, side: str = "after", *, signs: bool = False) -> Text:
     for part, (opening, closing) in ((block.title, "[]"), (block.spans, ("", ""))):
         written = Text()
         for span, text in bracket(span for span in part if span.kind in SIDES[side]):
-            if signs and marked and span.kind in _SIGNS:  # around the words, not the white space before them
+            if signs and marked and span.kind in _SIGNS and text.strip():  # around the words, not the white space before them
                 bare, (before, after) = text.lstrip(), _SIGNS[span.kind]
                 text = f"{text[: len(text) - len(bare)]}{before}{bare}{after}"
             written.append(text, style=_STYLES.get(span.kind, "") if marked else "")

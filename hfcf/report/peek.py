@@ -209,7 +209,10 @@ def rejected_lines(rejections: Sequence[Mapping[str, Any]], *, marks: bool) -> I
         reason = next(iter(reasons)) + " and the like" * (len(reasons) > 1)
         yield printable(Text(f"  {stage} rejects {what}: ", style="bold").append(reason, style="not bold"))
         for candidate in (row["candidate"] for row in rows[:CANDIDATES] if row["candidate"]):
-            for block in changed_blocks(source, candidate):
+            blocks = changed_blocks(source, candidate)
+            if not blocks:
+                yield Text("    as the source", style="dim")
+            for block in blocks:
                 yield printable(Text(f"    {block.name}: ", style="dim").append_text(terminal(block, signs=marks)))
         if (more := len(rows) - CANDIDATES) > 0:
             yield Text(f"    and {more} more", style="dim")

@@ -30,7 +30,8 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
         settings: settings of the system, such as `seed`.
 
     Returns:
-        A list of new texts, all different; for a list of texts a list of such lists. A line on stderr says why a text gave none.
+        A list of new texts, all different; for a list of texts a list of such lists. Lines on stderr say why a text gave none,
+        and how many texts gave fewer than `n`.
 
     Raises:
         ValueError: `n` is less than 1; a text is null or no text; or the system changes labels, or needs more than a text.
@@ -57,6 +58,7 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
         ds = writer(Dataset.from_list(rows, features=get_task(_TASK).features))
         for row in expand(ds):
             results[int(row["group_id"])][row["text"]] = None
+        _report_fewer(cls.name, n, [len(new) for new in results])
         _report_none(cls.name, [i for i, new in enumerate(results) if not new], rejected(ds, system=cls.name))
     return list(results[0]) if isinstance(texts, str) else [list(new) for new in results]
 
@@ -70,6 +72,11 @@ def _check_keeps_label(cls: type[System]) -> None:
         f"{cls.name} {why}, and augment has texts alone: give one of {', '.join(fitting)}; or rows with their labels, to "
         f"{cls.__name__}(…)(hfcf.from_dataset(rows))"
     )
+
+
+def _report_fewer(name: str, n: int, counts: list[int]) -> None:
+    if few := sum(0 < count < n for count in counts):
+        print(f"hfcf.augment: {name} made fewer than {n} new texts of {few} of {len(counts)} texts", file=sys.stderr)
 
 
 def _report_none(name: str, empty: list[int], rejections: Dataset) -> None:

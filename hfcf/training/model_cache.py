@@ -43,7 +43,7 @@ def train_once(kind: str, content: Mapping[str, Any], hp: Hyperparameters, train
         with FileLock(lock := folder.with_suffix(".lock")):
             try:
                 if not folder.exists():
-                    log.info("training the %s", kind)
+                    log.info("training the %s", kind.rpartition(" ")[0])
                     train(part)
                     part.rename(folder)
             finally:

@@ -92,6 +92,16 @@ def test_the_tail_may_come_first_and_types_are_kept(tmp_path: Path) -> None:
     assert (row["head"], row["tail"]) == ({"start": 2, "end": 4, "type": ""}, {"start": 0, "end": 1, "type": ""})
 
 
+def test_a_text_that_marks_no_entity_says_how_to_name_their_places() -> None:
+    rows = [{"text": "The mail came from Rome.", "a": 4, "b": 8, "c": 19, "d": 23, "label": ORIGIN}]
+    with pytest.raises(ValueError, match=r"<e1>.*\"head\": \[") as error:
+        hfcf.from_dataset(rows, task="relation", on_error="raise")
+    assert error.value.__cause__ is None
+    places = {"text": "text", "head": ["a", "b"], "tail": ["c", "d"]}
+    (row,) = hfcf.from_dataset(rows, columns=places, ends="exclusive").to_list()
+    assert (row["tokens"], row["head"]["start"], row["tail"]["start"]) == (TOKENS, 1, 4)
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"tokens": None}, "'tokens'"),
     ({"tokens": "The mail"}, "one text"),

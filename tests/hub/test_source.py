@@ -56,6 +56,16 @@ def test_a_users_own_file(tmp_path: Path) -> None:
     assert read_source({"data_files": [str(rows), "elsewhere/b.jsonl"]}) == {}
 
 
+def test_a_licence_that_is_no_id_of_the_hub_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / FILE).write_text("title: my rows\nlicence: CC BY 4.0\n")
+    assert read_source({"data_dir": str(tmp_path)})["licence"] == "CC BY 4.0"
+    assert "cc-by-4.0" in caplog.text
+    caplog.clear()
+    (tmp_path / FILE).write_text("title: my rows\nlicence: cc-by-4.0\n")
+    read_source({"data_dir": str(tmp_path)})
+    assert not caplog.text
+
+
 @pytest.mark.parametrize(
     ("content", "fact"), [("title: x\n", "'licence'"), ("titel: x\n", "did you mean 'title'"), ("- x", "mapping")]
 )

@@ -69,6 +69,14 @@ def test_one_text_is_shown_with_marks_everywhere() -> None:
     assert '<b>Farm</b> The <mark class="head" title="head">eggs</mark> were <del>a</del>' in block_html(block)
 
 
+def test_white_space_between_marks_has_no_signs() -> None:
+    old = Segment("question", -1, "when did it open in 1937", "question", (Mark(20, 24, "answer"),))
+    new = Segment("question", -1, "when did it open in 1883", "question", (Mark(20, 24, "answer"),))
+    [block] = compare_texts([old], [new])
+    shown = terminal(block, "before", signs=True).plain, terminal(block, "after", signs=True).plain
+    assert shown == ("when did it open in [-[1937]-]", "when did it open in {+[1883]+}")
+
+
 def test_where_little_is_left_both_sides_are_shown() -> None:
     [block] = compare_texts([Segment("claim", -1, "Rome is old", "claim")], [Segment("claim", -1, "Nobody knows", "claim")])
     assert "claim, before" in block_html(block)

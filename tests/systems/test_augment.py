@@ -31,6 +31,14 @@ def test_n_texts_of_a_system_that_makes_one() -> None:
     assert several[0] == hfcf.augment(TEXT, system="synonym", senses="any", preset="paper", share=0.5)[0]
 
 
+def test_fewer_texts_than_asked_for_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "The doctor began to speak rapidly."
+    assert len(hfcf.augment(text, system="synonym", n=3)) < 3
+    assert "fewer than 3" in capsys.readouterr().err
+    assert len(hfcf.augment(text, system="synonym")) == 1
+    assert not capsys.readouterr().err
+
+
 def test_a_text_that_gives_none_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert hfcf.augment(["Αθήνα!", TEXT, " "])[::2] == [[], []]
     told = capsys.readouterr().err

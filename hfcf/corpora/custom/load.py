@@ -94,7 +94,7 @@ def from_dataset(
     try:
         layout = describe_tables(parts, task, settings)
     except LayoutError as error:
-        raise error.with_arguments({"task": task}) from error
+        raise error.with_arguments({"task": task}) from None
     rows = read_tables(parts, ReadRows(layout, corpus, split or "", on_error == "reject"))
     if splits_of(ds) is None:
         return rows[""]
@@ -109,7 +109,7 @@ def describe_tables(parts: Mapping[str, Table], task: str | None, settings: Mapp
             find_layout(heads, task, **settings) if heads else Layout(_task_without_rows(parts, task, settings.get("columns")), {})
         )
     except LayoutError as error:
-        raise error.with_arguments(settings) from error
+        raise error.with_arguments(settings) from None
     say(layout.describe() if heads else f"there are no rows; the columns are the columns of {layout.task}")
     if "id" not in layout.columns:
         for name in distinct_columns(list(heads.values()), [*layout.own, RECORD]):

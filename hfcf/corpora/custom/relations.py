@@ -19,6 +19,10 @@ from hfcf.text.normalise import normalise
 
 Row = Mapping[str, Any]
 _FORMS = '{"start": …, "end": …} or [start, end]'
+_UNMARKED = (
+    "nothing marks the entities in the text: put <e1> </e1> and <e2> </e2> around them, or name the columns with their places in "
+    'characters, such as columns={"head": ["head_start", "head_end"], "tail": ["tail_start", "tail_end"]}'
+)
 _NO_RELATION = {"norelation", "na", "other"}
 _NAMES = ("name", "text")
 """Keys of an entity's own words."""
@@ -55,6 +59,8 @@ def read_sentence(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0
         raise BadRow(f"the field 'text' is {kind(text)}, not text")
     row["text"] = as_text(text)
     if "head" not in columns:
+        if not TAG.search(text):
+            raise BadRow(_UNMARKED)
         row |= of_text(*untagged(text))
         return
     if tagged := TAG.search(text):
