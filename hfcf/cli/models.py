@@ -99,7 +99,7 @@ def evaluate(
     ] = None,
     inputs: Annotated[
         str | None,
-        typer.Option(help="How the model reads a row: evidence-claim, '{claim} [SEP] {evidence}' … (docs/how-to/your_model.md)."),
+        typer.Option(help="How the model reads a row: claim-evidence, evidence-claim or a text like '{claim} [SEP] {evidence}'."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
     set_: Annotated[

@@ -44,7 +44,7 @@ from hfcf.studies.compare.samples import (
     load_columns,
     load_sample,
     start_of,
-    warn_of_empty_pools,
+    warn_of_small_pools,
 )
 from hfcf.studies.compare.sets import EvaluationSet, check_no_overlap, rows_digest
 from hfcf.training.consistency import PairScorer
@@ -235,7 +235,7 @@ def open_comparison(recipe: SetComparison | ColumnComparison, results: Path, *, 
     methods = build_methods(recipe, task)
     check_methods(methods, task)
     check_starts(samples, task)
-    warn_of_empty_pools(methods, samples)
+    warn_of_small_pools(methods, samples)
     return Comparison(recipe, task, methods, samples, Cells(results / f"{file}.jsonl"), runs)
 
 

@@ -253,13 +253,20 @@ def _load(source: Source, data_dir: str | None, where: str, *, training: bool) -
     return load_rows([recipes.locate(source, data_dir)], training=training)
 
 
-def warn_of_empty_pools(methods: Sequence[Method], samples: Sequence[Sample]) -> None:
-    """Say which controls will have no cell, because the training leaves no row of the corpus to them."""
+def warn_of_small_pools(methods: Sequence[Method], samples: Sequence[Sample]) -> None:
+    """Say which controls will have no cell, or too few rows, because the training leaves no row or few of the corpus to them."""
     names = [method.name for method in methods if method.control in POOLED]
-    if names and not any(len(sample.pool) for sample in samples):
+    if not names:
+        return
+    if not any(len(sample.pool) for sample in samples):
         log.warning(
             "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
             "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
+        )  # fmt: skip
+    elif few := [sample for sample in samples if len(sample.pool) < len(sample.train)]:
+        log.warning(
+            "%s: these controls take as many further rows of the corpus as there are counterfactuals: beside %d training rows "
+            "it has %d", ", ".join(names), len(few[0].train), len(few[0].pool),
         )  # fmt: skip
 
 

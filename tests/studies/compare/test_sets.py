@@ -164,9 +164,11 @@ def test_the_pool_is_what_nothing_is_trained_on_and_no_model_has_seen(
     content = {**content, "take": 8, "methods": {**content["methods"], "judge": judge}}
     comparison = kinds.opened(content, tmp_path)
     assert list(comparison.samples[0].pool["id"]) == ["Town8", "Town9", "Town10"], "the judge has seen Town11"
-    assert not caplog.text
+    assert all(fact in caplog.text for fact in ("judge", "8 training rows", "3"))
+    caplog.clear()
     (part,) = kinds.opened({**content, "low_resource": {"sizes": [4], "samples": [1]}}, tmp_path).samples
-    assert len(part.train) == 4
+    assert len(part.train) == len(part.pool) == 4
+    assert not caplog.text
     assert set(part.pool["id"]) == {f"Town{i}" for i in range(8)} - set(part.train["id"])
 
 
