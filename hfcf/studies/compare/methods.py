@@ -160,7 +160,7 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     if allowed:  # else they are the kinds that the system writes
         recipes.check_keys(part.changes or (), allowed, f"{where}: changes")
     options |= {key: getattr(part, key) for key in ("control", "ratio", "unseen") if getattr(part, key) is not None}
-    method = Method(name, built, tuple(allowed[:1] if part.changes is None else part.changes), **options)
+    method = Method(name, built, tuple(part.changes or ()), **options)
     if method.control == "phrases" and type(get_task(built.task)).phrase is Task.phrase:
         raise RecipeError(f"{where}: control: phrases: nothing says which words of {built.task} rows their label rests on")
     if method.control == "judged" and method.judge is None:

@@ -74,7 +74,7 @@ class MethodRecipe(Recipe):
     unseen: bool | None = None
     """False counts the rows that only its models have seen, and does not leave them out."""
     changes: list[str] | None = None
-    """Kinds of counterfactuals that are trained on, such as claim and evidence."""
+    """Kinds of counterfactuals that are trained on, such as claim and evidence; all unless said."""
     debias: dict[str, Any] | None = None
     """How a model is kept from learning the bias of its training rows; see `hfcf.training.debias.Debias`."""
     model: TrainingKey = Field(default_factory=dict)
