@@ -103,6 +103,8 @@ def _run(
 ) -> dict[str, Any]:  # fmt: skip
     """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
     with runner.first():
+        # A slip in the name of a setting is no other recipe.
+        recipes.check_keys(_names(parsed.settings), system_class(parsed.system).schema, "settings")
         check_result(out, content, command, limit=limit, overwrite=overwrite, files=("run.json", "report.html"))
         if parsed.push:
             _check_push(parsed, read_restriction(content))
@@ -243,12 +245,16 @@ def make_system(
 ) -> System:  # fmt: skip
     """Make a system with a preset and settings, whose names and types are checked."""
     cls, settings = system_class(name), dict(settings or {})
-    recipes.check_keys({name: value for name, value in settings.items() if name != SIZE}, cls.schema, where)
+    recipes.check_keys(_names(settings), cls.schema, where)
     of_rows = {"task": task} if task and "task" in cls.schema else {}
     try:
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
         raise recipes.RecipeError(f"{where}: {error}") from error
+
+
+def _names(settings: Mapping[str, Any] | None) -> list[str]:
+    return [name for name in settings or {} if name != SIZE]
 
 
 def read_models(system: System, metrics: Mapping[str, Metric]) -> dict[str, str]:

@@ -146,6 +146,8 @@ def test_another_run_into_the_same_folder_is_not_read_back_stale(
     with pytest.raises(ExistingResultError, match=r"seed.*13.*14"):
         hfcf.run(content, out, changes=["seed=14"])
     assert parquet(out) == parquet(finished_run / "out")
+    with pytest.raises(RecipeError, match=r"num_beam.*num_beams"):  # and not that the folder holds another recipe
+        hfcf.run({**content, "settings": {**content.get("settings", {}), "num_beam": 5}}, out)
     found = hfcf.run(content, out, limit=12, overwrite=True)
     assert found["rows_in"] == 12
     assert len(load_dataset(str(out), split="train")) == found["counterfactuals"]
