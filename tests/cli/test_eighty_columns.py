@@ -79,7 +79,7 @@ def test_a_stage_is_described(printed: Callable[..., str]) -> None:
 def test_a_system_is_described(printed: Callable[..., str]) -> None:
     text = printed(listing.list_, "race")
     joined = " ".join(text.split())
-    assert "race a system for verification rows Find the evidence that a label rests on" in joined
+    assert "race a system for verification rows Edit the evidence that the label of a multi-hop claim rests on" in joined
     assert "paper Zhu et al. 2023, EXPLAIN, EDIT, GENERATE: " in joined
     assert "explain claim, evidence, label → rationales, sentence_rationales, unread" in joined
     assert "num_beams int = 30 beams of the search offline: 10" in joined

@@ -114,13 +114,16 @@ def test_a_file_in_columns_and_labels_of_ones_own_is_read(tiny_model: Callable[[
 
 
 def test_rows_that_cannot_be_read_are_left_out_by_name(tiny_model: Callable[[str], str], tmp_path: Path) -> None:
-    rows = [*claims(["SUPPORTS", "REFUTES", "maybe", "SUPPORTS"]), {"id": "5", "claim": "", "evidence": ["A."], "label": "REFUTES"}]
+    rows = [
+        *claims(["SUPPORTS", "REFUTES", "maybe", *["SUPPORTS"] * 5]),
+        {"id": "9", "claim": "", "evidence": ["A."], "label": "REFUTES"},
+    ]
     mine = write(tmp_path / "mine.jsonl", [rows[2], *rows])  # the first two have one id
     out = tmp_path / "scores.json"
     for source in (mine, f"jsonl={mine}:test"):
         answer = shown(tiny_model("classifier"), "--corpus", source, "--out", str(out), "--overwrite")
-        assert "3 of 6 rows are scored, on SUPPORTS, REFUTES." in answer
-        assert "1 of 6 rows are left out: the claim is empty" in answer
+        assert "7 of 10 rows are scored, on SUPPORTS, REFUTES." in answer
+        assert "1 of 10 rows are left out: the claim is empty" in answer
         (told,) = json.loads(out.read_text(encoding="utf-8"))["sets"]
         assert [(row["gold"], "predicted" in row) for row in told["predictions"]][1:5:3] == [("SUPPORTS", True), ("SUPPORTS", True)]
         assert sum(told["left_out"].values()) == 3

@@ -418,7 +418,7 @@ def test_run_then_peek(content: dict[str, Any], talkative: None, tmp_path: Path,
     assert "over-edited" in shown, "the commonest reason of a stage"
     last = " ".join(shown.split(f"{out}, report: {out / 'report.html'}\n")[1].split())
     assert last.startswith("RACE offline (this run has its own verifier, ")
-    assert "68% stay close" in last
+    assert "68% are fully right and close" in last
     assert last.endswith("for trying out")
     runs.peek(str(out), 2, "default")
     shown = capsys.readouterr().out
@@ -562,14 +562,14 @@ def test_a_dry_run_shows_rows_that_can_be_read_and_says_why_others_can_not(
     content: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = {"claim": "Rome is in Italy.", "evidence": ["Rome is the capital of Italy."], "label": "SUPPORTS"}
-    lines = [*({**good, "id": f"bad-{i}", "label": "MAYBE"} for i in range(4)), *({**good, "id": f"good-{i}"} for i in range(5))]
+    lines = [*({**good, "id": f"bad-{i}", "label": "MAYBE"} for i in range(4)), *({**good, "id": f"good-{i}"} for i in range(13))]
     file = tmp_path / "mine.jsonl"
     file.write_text("no JSON\n" + "".join(json.dumps(line) + "\n" for line in lines))
     mine = {key: value for key, value in content.items() if key != "data_dir"}
     mine |= {"data_files": str(file), "corpus": "jsonl", "on_error": "reject", "system": "eda", "settings": {}}
     plan = dry_run(mine)
     assert [row["id"] for row in plan["examples"]] == ["good-0", "good-1", "good-2"]
-    assert (plan["rows"], plan["tried"], plan["rejected"]) == (10, 3, 5)
+    assert (plan["rows"], plan["tried"], plan["rejected"]) == (18, 3, 5)
     assert plan["reason"].startswith("the label 'MAYBE' is unknown")
     unread = dry_run(mine, limit=3)
     assert [row["id"] for row in unread["examples"]][1:] == ["bad-0", "bad-1"], "none of the run's rows can be read"

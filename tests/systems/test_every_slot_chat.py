@@ -92,7 +92,7 @@ def system(
     if request.param == "rgf":
         if not installed("spacy"):
             pytest.skip("the offline spaCy pipeline is not installed")
-        given: dict[str, Any] = {"passages": near_misses.collection(), "k": 2, "keep": None}
+        given: dict[str, Any] = {"passages": near_misses.collection(), "k": 2, "keep": None, "near_source": False}
         questions = near_misses.rows().select([0])
         return lambda m: (hfcf.RGF.preset("llm", reader=m, generator=m, readers=(m,), **given), questions), near_misses.answer_to
     pairs = structures(2)
