@@ -17,7 +17,7 @@ _TASK = "classification"
 
 
 def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1, preset: str = "offline", **settings: Any) -> Any:
-    """Write new texts from texts without labels. It takes one text or several, and a system that needs no label.
+    """Write new texts from one text or several, by a system that needs no label.
 
     Such a system means to write nothing that would deserve another label; nothing checks that it does not.
 
