@@ -21,7 +21,7 @@ from hfcf.engines.llm.endpoint import concurrency
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.hub.ratings import describe_models, describe_rating
 from hfcf.pipeline.recipes import RunRecipe
-from hfcf.pipeline.run import load_inputs, read_recipe, select_metrics
+from hfcf.pipeline.run import load_inputs, metric_models, read_recipe, select_metrics
 from hfcf.pipeline.timing import Clock
 
 ROWS = 3
@@ -54,25 +54,28 @@ def dry_run(
     """
     check_limit(limit)
     parsed = read_recipe(recipe, changes)
-    return _try(parsed, *load_inputs(parsed, first=lambda system: show(_models(parsed, system))), limit)
+    models: list[ModelFacts] = []
+
+    def first(system: System) -> None:
+        models.extend(_models(parsed, system))
+        show(models)
+
+    return _try(parsed, *load_inputs(parsed, first=first), limit, models)
 
 
 def estimate_requests(recipe: RunRecipe, ds: Dataset, system: System, limit: int | None) -> dict[str, Any] | None:
     """Estimate before a run what it will ask language models, as `dry_run` does; None if it asks none, or is as short itself."""
     asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
     few = min(len(ds), limit or len(ds)) <= max(ROWS, concurrency())
-    return None if few or not asks else _try(recipe, ds, system, limit)
+    return None if few or not asks else _try(recipe, ds, system, limit, _models(recipe, system))
 
 
 def _models(parsed: RunRecipe, system: System) -> list[ModelFacts]:
-    metrics = select_metrics(parsed.metrics, system)
-    read = {f"{name}.{setting}": model for name, metric in metrics.items() for setting, model in metric.read_models().items()}
-    return list_models(system, read)
+    return list_models(system, metric_models(select_metrics(parsed.metrics, system)))
 
 
-def _try(parsed: RunRecipe, ds: Dataset, system: System, limit: int | None) -> dict[str, Any]:
+def _try(parsed: RunRecipe, ds: Dataset, system: System, limit: int | None, models: Sequence[ModelFacts]) -> dict[str, Any]:
     """Run the first rows through a system, and estimate the cost of all that `limit` takes."""
-    models = _models(parsed, system)
     total = min(len(ds), limit or parsed.limit or len(ds))
     statuses = ds["status"] if "status" in ds.features else [None] * len(ds)
     readable = [i for i, status in enumerate(statuses) if not _rejects(status)]

@@ -22,7 +22,7 @@ from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import distinct_columns
 from hfcf.corpora.custom.load import ReadRows, read_quietly
 from hfcf.corpora.custom.source import describe_file
-from hfcf.corpora.custom.tables import RECORD, SquadError, split_of
+from hfcf.corpora.custom.tables import RECORD, SquadError, own_columns, split_of
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.pipeline.recipes import RunRecipe
 from hfcf.systems import system_class
@@ -101,7 +101,7 @@ def _read(
     split = split_of(Path(data))
     source = {"corpus": corpus, "data_files": str(data), **({} if split == "train" else {"split": split}), **layout.keys()}
     ids = [] if "id" in layout.columns else distinct_columns([table], [*layout.own, RECORD])
-    return read_quietly(table, ReadRows(layout, corpus, split, True)), source, table.column_names[:-1], ids
+    return read_quietly(table, ReadRows(layout, corpus, split, True)), source, own_columns(table), ids
 
 
 def _preset(cls: Any, settings: Mapping[str, Any]) -> str:

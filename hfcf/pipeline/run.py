@@ -13,7 +13,7 @@ from datasets import Dataset
 
 from hfcf import corpora
 from hfcf.core import recipe as recipes
-from hfcf.core.model import named
+from hfcf.core.model import Model, named
 from hfcf.core.model_facts import models_of
 from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_system
@@ -259,8 +259,12 @@ def _names(settings: Mapping[str, Any] | None) -> list[str]:
 
 def read_models(system: System, metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Name the weights that a run reads, with revision and adapter, by setting; those of a metric by "METRIC.SETTING"."""
-    of_metrics = ((f"{name}.{key}", model) for name, metric in metrics.items() for key, model in metric.read_models().items())
-    return {setting: named(model) for setting, model in (*models_of(system), *of_metrics)}
+    return {setting: named(model) for setting, model in (*models_of(system), *metric_models(metrics).items())}
+
+
+def metric_models(metrics: Mapping[str, Metric]) -> dict[str, Model]:
+    """List the models that metrics read, by "METRIC.SETTING"."""
+    return {f"{name}.{key}": model for name, metric in metrics.items() for key, model in metric.read_models().items()}
 
 
 def _user_prompts(system: System, metrics: Mapping[str, Metric]) -> dict[str, Any]:

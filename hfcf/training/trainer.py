@@ -58,7 +58,7 @@ class Hyperparameters:
             error.
         warmup: share of the steps in which the learning rate rises.
         weight_decay: of AdamW.
-        tune: "full", "lora" or "lowrank": all weights are trained and stored, or a LoRA adapter. "lowrank" trains all weights but
+        tune: "full" trains and stores all weights, "lora" a LoRA adapter. "lowrank" trains all weights but
             the input embeddings and stores the best low-rank form of what changed as such an adapter, which keeps more of a small
             encoder's gain.
         rank: of the stored matrices, with "lora" or "lowrank".
@@ -67,7 +67,7 @@ class Hyperparameters:
         seed: of the order of the rows and of new weights.
         micro_batch_size: rows of a batch that are computed at a time, to save memory. Null computes the batch at once. It divides
             `batch_size`, and a step has the mean of the parts' losses (Transformers' gradient accumulation).
-        gradient_checkpointing: compute each layer again in the backward pass. It keeps the layer's input alone. It saves most
+        gradient_checkpointing: compute each layer again in the backward pass, from its input, which alone is kept. It saves most
             of the memory of activations, and takes about a third more time.
         max_steps: steps of the optimiser, instead of `epochs`. Warm-up and decay are over exactly these steps; the rows
             are repeated as often as it takes, and the last pass may be partial.

@@ -50,8 +50,9 @@ def unanswered(rows: Dataset, share: float, *, seed: int = 13) -> Dataset:
             found[n] = passage
 
     def without_answer(row: dict[str, Any], n: int) -> dict[str, Any]:
-        return {"context": list(found.values())[n], "answers": NO_ANSWERS}
+        return {"context": contexts[n], "answers": NO_ANSWERS}
 
+    contexts = list(found.values())
     kept = questions.select(list(found))
     return kept.map(without_answer, with_indices=True, features=rows.features, desc="unanswered")
 

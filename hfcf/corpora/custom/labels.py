@@ -124,8 +124,8 @@ def read_labels(
     rows = Counter(dict.fromkeys(reading, 0))
     for value, count in values.items():
         rows[label_text(value)] += count
-    strange = sum(rows[text] for text in unknown)
-    if unknown and (strange > rows.total() / 2 or strange > max(1, _FEW * rows.total())):
+    few = min(sum(rows[text] for text in reading), max(1, _FEW * rows.total()))
+    if unknown and sum(rows[text] for text in unknown) > few:
         numbers = any(_NUMBER.fullmatch(text) for text in unknown)
         cure = {int(text) if _NUMBER.fullmatch(text) else text: "…" for text in unknown[:12]}
         more = ", …" if len(unknown) > 12 else ""

@@ -70,7 +70,7 @@ class MethodRecipe(Recipe):
     ratio: Annotated[float, Field(gt=0)] | None = None
     """Counterfactuals to a training row: the first of each, then the second."""
     more: list[Source] | None = None
-    """Without a system, further labelled rows to train on. Such are the rows that the models of another method's system saw."""
+    """Without a system, further labelled rows to train on, such as those that the models of another method's system saw."""
     unseen: bool | None = None
     """False counts the rows that only its models have seen, and does not leave them out."""
     changes: list[str] | None = None
