@@ -19,6 +19,15 @@ from hfcf.core.paths import replace_file
 if TYPE_CHECKING:
     from hfcf.core.model import Model
 
+ModelLabels = Annotated[
+    list[str] | None,
+    typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
+]
+ModelInputs = Annotated[
+    str | None,
+    typer.Option(help="How the model reads a row: claim-evidence, evidence-claim or a text like '{claim} [SEP] {evidence}'."),
+]
+
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A training recipe: train_verifier, train_generator or a YAML file.")],
@@ -93,14 +102,8 @@ def evaluate(
         str | None,
         typer.Option(help="For argument structures: of the structure similarity, offline (the default) or paper, DeBERTa-large."),
     ] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(help="What classes of the model mean: LABEL_0=REFUTES; repeat it, or use commas."),
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(help="How the model reads a row: claim-evidence, evidence-claim or a text like '{claim} [SEP] {evidence}'."),
-    ] = None,
+    labels: ModelLabels = None,
+    inputs: ModelInputs = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first rows of each corpus.")] = None,
     set_: Annotated[
         list[str] | None,
@@ -137,7 +140,7 @@ def evaluate(
         raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
         raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
-    reference = Model(model, adapter=adapter, labels=_read_labels(labels or []), inputs=inputs)
+    reference = Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
     options = {
         "task": task, "reader": None if reader is None else Model(reader), "repaired": repaired or None,
         "distractors": distractors, "encoder": encoder,
@@ -237,7 +240,7 @@ def options_of(sources: Iterable[str]) -> set[str]:
     return {option for name in named for option in (corpora.builder_class(name).OPTIONS if name else FILE_OPTIONS)}
 
 
-def _read_labels(options: list[str]) -> dict[str, str] | None:
+def read_labels(options: list[str]) -> dict[str, str] | None:
     """Read `--labels OWN=OURS`, several times or with commas."""
     labels = {}
     # A comma that no equals sign follows belongs to a name: Cause-Effect(e1,e2).

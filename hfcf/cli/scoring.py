@@ -11,7 +11,7 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
-from hfcf.cli.models import options_of
+from hfcf.cli.models import ModelInputs, ModelLabels, options_of, read_labels
 from hfcf.cli.tables import print_coverage, print_page
 from hfcf.core.paths import replace_file
 
@@ -60,6 +60,8 @@ def pairs(
     revised: Annotated[list[str], typer.Option(help="The same of a revision. Several give the diversity between them.")],
     model: Annotated[str | None, typer.Option(help="A classifier of the task: it gives flips and probabilities.")] = None,
     adapter: Annotated[str | None, typer.Option(help="An adapter to merge in; hfcf:nli is ours.")] = None,
+    labels: ModelLabels = None,
+    inputs: ModelInputs = None,
     language_model: Annotated[str | None, typer.Option(help="A decoder-only model: it gives perplexities.")] = None,
     target: Annotated[str | None, typer.Option(help="The column with the label that revisions should have.")] = None,
     out: Out = None,
@@ -71,7 +73,9 @@ def pairs(
     from hfcf.core.model import Model
     from hfcf.pipeline.score_pairs import score_pairs, to_page
 
-    classifier = None if model is None else Model(model, adapter=adapter)
+    if model is None and (needless := [name for name, given in (("--labels", labels), ("--inputs", inputs)) if given]):
+        raise ValueError(f"{' and '.join(needless)} say how a model is asked: give --model as well")
+    classifier = None if model is None else Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
     sides = [_columns_of(text, option) for option, texts in (("--original", [original]), ("--revised", revised)) for text in texts]
     result = score_pairs(
         file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import own_models
 import pytest
 from datasets import Dataset
+from typer.testing import CliRunner
 
+from hfcf.cli import app
 from hfcf.core.task import get_task
 from hfcf.pipeline.score_pairs import score_pairs, to_page
 
@@ -80,3 +83,29 @@ def test_what_does_not_fit_is_named(changes: dict[str, Any], facts: tuple[str, .
     with pytest.raises(ValueError) as error:  # noqa: PT011
         score_pairs(Dataset.from_list(REVIEWS), **{**SIDES, **changes})
     assert all(fact in str(error.value) for fact in facts)
+
+
+def test_a_model_with_class_names_of_its_own(tmp_path: Path) -> None:
+    new = ("He runs.", "He sings.", "He reads.")
+    rows = [{"p": "A man sleeps.", "h": "He rests.", "new": text, "gold": "REFUTES"} for text in new]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    model = own_models.save(tmp_path / "model", "bert", ["no", "yes"], range(2))
+    pairs = [
+        "score", "pairs", str(tmp_path / "pairs.jsonl"), "--original", "claim=h,evidence=p", "--revised", "claim=new,evidence=p",
+        "--target", "gold",
+    ]  # fmt: skip
+
+    def hits(no: str, yes: str) -> float:
+        command = [*pairs, "--model", str(model), "--labels", f"no={no},yes={yes}", "--inputs", "claim-evidence"]
+        answer = CliRunner().invoke(app, [*command, "--out", str(tmp_path / f"{no}.json")])
+        assert answer.exit_code == 0, answer.exception
+        rate = json.loads((tmp_path / f"{no}.json").read_text())["scores"]["hit_rate"][0]
+        assert isinstance(rate, float)
+        return rate
+
+    assert hits("REFUTES", "SUPPORTS") + hits("SUPPORTS", "REFUTES") == pytest.approx(1, abs=1e-4), "as the classes are named"
+    with pytest.raises(ValueError, match="no") as error:
+        CliRunner().invoke(app, [*pairs, "--model", str(model)], catch_exceptions=False)
+    assert "yes" in str(error.value)
+    with pytest.raises(ValueError, match=r"--labels.*--model"):
+        CliRunner().invoke(app, [*pairs, "--labels", "no=REFUTES"], catch_exceptions=False)
