@@ -7,25 +7,26 @@ from dataclasses import replace
 from functools import cache
 from statistics import fmean
 
+from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
 from hfcf.studies.compare.page import difference_text
+from hfcf.studies.compare.recipe import read_comparison
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
+from hfcf.training.scorers import RELATIONS, VERDICTS
 from parts.markdown import table
 from parts.paths import RESULTS
 
-METRIC = "accuracy"
-
 
 @cache
-def grid(name: str) -> Grid:
-    """Return the stored cells of a comparison on small samples; the baseline is training without augmentation."""
+def grid(name: str, scorer: Scorer = VERDICTS) -> Grid:
+    """Return the stored cells of a comparison; the baseline is training without augmentation."""
     cells = [
-        {**cell, "seed": SampleTraining(cell["size"], cell["sample"], cell["seed"])}
+        {**cell, "seed": SampleTraining(cell["size"], cell["sample"], cell["seed"]) if "size" in cell else cell["seed"]}
         for cell in Cells(RESULTS / f"{name}.jsonl").every()
     ]
-    return make_grid(cells, "none")
+    return make_grid(cells, "none", scorer=scorer)
 
 
 def challenge_sets(grid: Grid) -> list[str]:
@@ -36,31 +37,43 @@ def challenge_sets(grid: Grid) -> list[str]:
 def mean_differences(grid: Grid, sets: Collection[str], baseline: str) -> dict[str, Difference]:
     """Return by method the paired difference from a baseline, as a mean over some sets, with its interval over their rows."""
     part = replace(grid, baseline=baseline, alone=frozenset(grid.corpora).difference(sets))
-    found = (each for each in differences(part) if each.metric == METRIC)
+    found = [each for each in differences(part) if each.metric == grid.scorer.compared[0]]
+    if len(sets) == 1:
+        return {each.method: each for each in found if each.corpus in sets}
     return {each.method: each for each in found if each.corpus is None and each.setting is None}
 
 
 def mean_gain(grid: Grid, method: str, sets: Collection[str]) -> float:
     """Return a method's mean score over some sets, less the baseline's."""
+    metric = grid.scorer.compared[0]
     mean, baseline = (
-        fmean(fmean(cell[METRIC] for cell in grid.of(name, corpus).values()) for corpus in sets) for name in (method, grid.baseline)
+        fmean(fmean(cell[metric] for cell in grid.of(name, corpus).values()) for corpus in sets) for name in (method, grid.baseline)
     )
     return mean - baseline
 
 
-def scores_table(grid: Grid, sets: Mapping[str, str], averaged: Collection[str]) -> str:
-    """Return mean scores: methods down, sets across, and the mean difference from the baseline over the averaged sets."""
-    gains = mean_differences(grid, averaged, grid.baseline)
+def scores_table(
+    grid: Grid, sets: Collection[str], averaged: Collection[str], paper: Mapping[str, Mapping[str, str]] | None = None
+) -> str:
+    """Return mean scores: methods down, sets across, and the mean difference from the baseline over the averaged sets.
+
+    `paper` has the paper's figures by method and set, which stand beside ours.
+    """
+    metric, gains = grid.scorer.compared[0], mean_differences(grid, averaged, grid.baseline)
     rows = []
     for method in grid.methods:
         cells = {corpus: grid.of(method, corpus).values() for corpus in sets}
         if not any(cells.values()):
             continue
         trained = fmean(cell["train_rows"] for each in cells.values() for cell in each)
-        scores = [points(fmean(cell[METRIC] for cell in each)) if each else "–" for each in cells.values()]
-        gain = _text(gains[method]) if method in gains else ""
-        rows.append([method, f"{trained:,.0f}", *scores, gain])
-    return table(["method", "rows", *sets.values(), f"{len(averaged)} sets, mean difference [95 %]"], rows)
+        line = [method, f"{trained:,.0f}"]
+        for corpus, each in cells.items():
+            line.append(points(fmean(cell[metric] for cell in each)) if each else "–")
+            if paper is not None:
+                line.append(paper.get(method, {}).get(corpus, "–"))
+        rows.append([*line, _text(gains[method]) if method in gains else ""])
+    columns = [name for corpus in sets for name in ([corpus] if paper is None else [corpus, "paper"])]
+    return table(["method", "rows", *columns, f"{_mean_of(averaged)} [95 %]"], rows)
 
 
 def controls_table(grid: Grid, method: str, controls: Sequence[str], averaged: Collection[str]) -> str:
@@ -68,7 +81,11 @@ def controls_table(grid: Grid, method: str, controls: Sequence[str], averaged: C
     part = replace(grid, methods=(grid.baseline, method, *controls))
     found = {control: mean_differences(part, averaged, control)[method] for control in controls}
     rows = [[f"{method} − {control.removeprefix(f'{method}, ')}", _text(each)] for control, each in found.items()]
-    return table(["", f"{len(averaged)} sets, mean difference [95 %]"], rows)
+    return table(["", f"{_mean_of(averaged)} [95 %]"], rows)
+
+
+def _mean_of(sets: Collection[str]) -> str:
+    return f"{len(sets)} sets, mean difference" if len(sets) > 1 else f"{next(iter(sets))}, difference"
 
 
 def _text(difference: Difference) -> str:
@@ -91,7 +108,7 @@ def crossaug_grid() -> Grid:
 def crossaug_table() -> str:
     """Return the scores of CrossAug and its controls."""
     part = crossaug_grid()
-    return scores_table(part, {name: name for name in SETS}, challenge_sets(part))
+    return scores_table(part, SETS, challenge_sets(part))
 
 
 def crossaug_controls_table() -> str:
@@ -113,3 +130,29 @@ def figures() -> dict[str, str]:
         found[f"crossaug.six.{key}"] = signed_points(mean_gain(part, method, six))
         found[f"crossaug.share.{key}"] = f"{100 * gain / whole:.0f}"
     return found
+
+
+# --- CCG on few sentences
+
+
+CCG = "compare_ccg"
+
+
+def ccg_grid() -> Grid:
+    """Return the cells of CCG's Table 1."""
+    return grid(CCG, RELATIONS)
+
+
+def ccg_table() -> str:
+    """Return the scores of CCG and its controls beside the paper's."""
+    part = ccg_grid()
+    recipe = read_comparison(CCG, ["preset=offline"])
+    return scores_table(part, list(part.corpora), list(part.corpora), recipe.paper.scores["micro_f1"])
+
+
+# --- Revisions of reviews
+
+
+def reviews_table() -> str:
+    """Return the scores of reviews, their revisions and further reviews."""
+    return scores_table(grid("compare_classification"), ("reviews", "revised reviews"), ["revised reviews"])
