@@ -50,16 +50,16 @@ class Method:
         name: in the tables.
         system: what makes the counterfactuals; None: none are added.
         changes: kinds of change that it trains on; empty: all that its system makes.
-        control: what is trained on instead of each counterfactual. "copies", a copy of a training row of the same label: what more
-            rows, and their balance of labels, do without the counterfactuals' text. "real", a further labelled row of the corpus,
-            at the shares of labels of the training rows: what as much annotation does. "judged", such a row with the label that
-            the system's verifier gives it: what the verifier's knowledge does without counterfactuals. "phrases", the
-            counterfactual's words from one entity to the other: what they do without their sentence.
+        control: what is trained on instead of each counterfactual, or row of `more`. "copies", a copy of a training row of the same
+            label: what more rows, and their balance of labels, do without the counterfactuals' text. "real", a further labelled
+            row of the corpus, at the shares of labels of the training rows: what as much annotation does. "judged", such a row with
+            the label that the system's verifier gives it: what the verifier's knowledge does without counterfactuals. "phrases",
+            the counterfactual's words from one entity to the other: what they do without their sentence.
         sizes: of the samples that it is trained on; None: all.
         ratio: how many counterfactuals it trains on for each training row, if not all.
         unseen: whether evaluation rows that its models have seen are left out; else they are counted alone.
         debias: how the model is trained, if not by plain cross-entropy.
-        more: where further labelled rows to train on lie: a control for what the models of a system were trained on.
+        more: where further labelled rows to train on lie, such as revisions, or what the models of a system were trained on.
         model: what is trained and how, over the recipe's.
         trainer: settings of the task's trainer, over the recipe's.
         columns: the columns that it has; None: all.
@@ -125,7 +125,8 @@ class Method:
     def definition(self) -> dict[str, Any]:
         """Everything that its training depends on, besides the rows."""
         debias = self.debias.settings() if self.debias else None
-        controls = {name: getattr(self, name) for name in ("control", "ratio", "changes")} if self.system else {}
+        names = ("control", "ratio", "changes") if self.system else ("control",) if self.more else ()
+        controls = {name: getattr(self, name) for name in names}
         more = digest(self.further.to_list()) if self.more else None
         return {"versions": self.versions, "debias": debias, "more": more, **controls, **self.making}
 
@@ -148,9 +149,11 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
         recipes.check_keys(map(str, part.sizes), map(str, samples.sizes if samples else ()), f"{where}: sizes")
     if (system := part.system or recipe.system) is None:
         alone = {"debias", "more", "model", "trainer"}
-        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, "columns", "sizes"}:
+        with_more = {"control"} if part.more and part.control in ("copies", "real") else set()
+        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, *with_more, "columns", "sizes"}:
             raise RecipeError(f"{where}: the key 'system' is missing")
-        return Method(name, None, more=tuple(recipes.locate(source, recipe.data_dir) for source in part.more or ()), **options)
+        more = tuple(recipes.locate(source, recipe.data_dir) for source in part.more or ())
+        return Method(name, None, more=more, control=part.control, **options)
     if part.more:
         raise RecipeError(f"{where}: more: a system makes what is trained on: leave one of the two out")
     common = recipe.settings if system == recipe.system else None
@@ -203,22 +206,10 @@ def training_rows(
     labels: Sequence[str] = (),
 ) -> tuple[Dataset, int]:  # fmt: skip
     """Return a method's training rows, and how many that it adds were left out because a scored row repeats them."""
-    if method.more:
-        return with_more(originals, method.further, scored)
-    if rows is None:
+    if not method.more and rows is None:
         return originals, 0
-    additions = expand(rows)
-    if method.changes:
-        kinds = sorted(set(additions["change"]))
-        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
-        if not len(additions):
-            names, made = ", ".join(method.changes), ", ".join(kinds) or "none"
-            log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, made)
     apart = _scored_rows(originals, scored)
-    rest, dropped = drop_overlap(additions, apart)
-    if method.ratio:
-        rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
-    rest = rest.select_columns(originals.column_names)
+    rest, dropped = _further(method, originals, apart) if rows is None else _counterfactuals(method, originals, rows, apart)
     number = len(rest)
     if method.control == "copies":
         rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
@@ -235,18 +226,33 @@ def training_rows(
     return concatenate_datasets([originals, rest.cast(originals.features)]), dropped
 
 
+def _counterfactuals(method: Method, originals: Dataset, rows: Dataset, apart: Dataset) -> tuple[Dataset, int]:
+    """Select a method's counterfactuals of the kinds and number that it trains on, apart from scored rows."""
+    additions = expand(rows)
+    if method.changes:
+        kinds = sorted(set(additions["change"]))
+        additions = additions.select([i for i, change in enumerate(additions["change"]) if change in method.changes])
+        if not len(additions):
+            names, made = ", ".join(method.changes), ", ".join(kinds) or "none"
+            log.warning("%s: no counterfactual is a change of %s; they are changes of: %s", method.name, names, made)
+    rest, dropped = drop_overlap(additions, apart)
+    if method.ratio:
+        rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
+    return rest.select_columns(originals.column_names), dropped
+
+
 def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
     columns = [name for name in originals.column_names if name in scored[0].features]
     return concatenate_datasets([part.select_columns(columns) for part in scored])
 
 
-def with_more(originals: Dataset, further: Dataset, scored: Sequence[Dataset]) -> tuple[Dataset, int]:
-    """Add further rows that are not there yet and share nothing with a scored row; say how many were left out for the latter."""
+def _further(method: Method, originals: Dataset, apart: Dataset) -> tuple[Dataset, int]:
+    """Select the rows of `more` that are not there yet and share nothing with a scored row; count what the latter left out."""
+    further = method.further
     known = set(zip(originals["corpus"], originals["id"], strict=True))
     new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
-    rest = drop_related(further.select(new), _scored_rows(originals, scored))
-    added = rest.select_columns(originals.column_names).cast(originals.features)
-    return concatenate_datasets([originals, added]), len(new) - len(rest)
+    rest = drop_related(further.select(new), apart)
+    return rest.select_columns(originals.column_names), len(new) - len(rest)
 
 
 def in_turn(rows: Dataset, number: int, name: str) -> Dataset:

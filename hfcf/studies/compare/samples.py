@@ -40,8 +40,8 @@ class Sample:
     """Rows that every method trains on, how it trains, and what the models are scored on.
 
     Args:
-        rows: the corpus's; systems and models see only the rows that are trained on.
-        take: how many of them, the first, are trained on; None: all.
+        rows: the corpus's, those that are trained on first; systems and models see only these.
+        take: how many of them are trained on; None: all.
         labels: that models tell apart.
         hps: how the models of each method are trained, the seed is the comparison's; or the language model that is asked as it is.
         sets: what they are scored on.
@@ -117,15 +117,33 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
     new = unseen_rows(marks, models, available) if "train" in recipe.unseen else list(range(available))
     if not new:
         raise RecipeError("train: every row was seen by a model of a method: take other rows, or leave train out of unseen")
-    rows, take = rows.select(new), None if full else recipe.take
+    take = None if full else recipe.take
+    new = new if take is None else _draw(rows, new, take)
+    rows = rows.select(new)
     overlap = count_overlap("training rows", marks, models, available, new[:take], available - len(new))
     sample = Sample(rows, take, labels, hps, (), recipe.trainer, models=tuple(models))
+    check_labels(task, sample.train, labels, "train")
     sets = load_sets(
         recipe.evaluate, recipe.data_dir, sample.train, None if full else recipe.evaluate_take, labels, models,
         unseen="evaluate" in recipe.unseen,
     )  # fmt: skip
     empty = [test_set.overlap for test_set in sets if test_set.overlap and not len(test_set.rows)]
     return task, replace(sample, sets=tuple(test_set for test_set in sets if len(test_set.rows)), overlaps=(overlap, *empty))
+
+
+def _draw(rows: Dataset, numbers: Sequence[int], take: int) -> list[int]:
+    """Put so many rows first, drawn by a hash of their ids: many corpora are sorted by label. Both parts keep their order."""
+    ids = rows["id"]
+    drawn = set(sorted(numbers, key=lambda i: digest(ids[i]))[:take])
+    return sorted(numbers, key=lambda i: i not in drawn)
+
+
+def check_labels(task: Task, train: Dataset, labels: Sequence[str], where: str) -> None:
+    """Raise `RecipeError` for training rows that all have one label, of which a model can learn nothing."""
+    if task.labelled and len(labels) > 1 and len(found := set(train["label"])) == 1:
+        raise RecipeError(
+            f"{where}: all {len(train)} rows have the label {found.pop()}, of {', '.join(labels)}: take other rows or more of them"
+        )
 
 
 def _hyperparameters(
@@ -208,6 +226,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         methods = methods or build_methods(recipe, task)
         hps = _hyperparameters(methods, {**recipe.model, **column.model}, task, recipe.data_dir)
         labels = _labels(task, column.ways, train)
+        check_labels(task, train, labels, f"columns: {column.name}: train")
         if task.labels is not None:
             train, test = (of_labels(rows, labels, f"columns: {column.name}") for rows in (train, test))
         available, repeated = len(test), drop_overlap(test, train)[1]
@@ -261,7 +280,7 @@ def warn_of_small_pools(methods: Sequence[Method], samples: Sequence[Sample]) ->
     if not any(len(sample.pool) for sample in samples):
         log.warning(
             "%s: these controls take further rows of the corpus, and the training leaves none that the models of the methods have "
-            "not seen: set `take` to train on the first rows alone, or name a larger corpus under `train`", ", ".join(names),
+            "not seen: set `take` to train on some of its rows, or name a larger corpus under `train`", ", ".join(names),
         )  # fmt: skip
     elif few := [sample for sample in samples if len(sample.pool) < len(sample.train)]:
         log.warning(

@@ -19,7 +19,7 @@ from hfcf.core.pairs import pair
 from hfcf.core.pairs import sources as sources_of
 from hfcf.core.system import System
 from hfcf.core.task import get_task
-from hfcf.studies.compare.methods import Method, label_rows, training_rows, with_more
+from hfcf.studies.compare.methods import Method, label_rows, training_rows
 from hfcf.systems.baselines.eda import EDA
 from hfcf.systems.crossaug import CrossAug
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK
@@ -173,10 +173,29 @@ def test_a_counterfactual_whose_passage_is_scored_is_not_trained_on() -> None:
     assert (kept["id"][3:], dropped) == (["new0", "new3"], 2)
 
 
-def test_further_rows_are_new_and_share_nothing_with_scored_ones() -> None:
+def more(monkeypatch: pytest.MonkeyPatch, further: Dataset, **fields: Any) -> Method:
+    """A method that adds these rows."""
+    monkeypatch.setattr("hfcf.studies.compare.methods.load_rows", lambda sources, training: further)
+    return Method("more", None, more=({"corpus": "made up"},), **fields)
+
+
+def test_further_rows_are_new_and_share_nothing_with_scored_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     further = concatenate_datasets([asked.originals(6, "old"), asked.originals(3)])
-    kept, dropped = with_more(asked.originals(4, "old"), further, [asked.originals(1)])
+    method = more(monkeypatch, further)
+    kept, dropped = training_rows(method, asked.originals(4, "old"), None, [asked.originals(1)])
     assert (kept["id"][:], dropped) == ([f"old{i}" for i in range(6)] + ["town1", "town2"], 1)
+
+
+def test_the_controls_of_further_rows_add_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    originals = rows(*(claim(i, (SUPPORTS, REFUTES)[i % 2], kind="Old") for i in range(4)))
+    further = rows(*(claim(i, REFUTES, kind="Made") for i in range(6)))
+    pool = rows(*(claim(i, (SUPPORTS, REFUTES)[i % 2]) for i in range(20)))
+    real, _ = training_rows(more(monkeypatch, further, control="real"), originals, None, [rows(claim(50))], pool)
+    assert Counter(real["label"][4:]) == {SUPPORTS: 3, REFUTES: 3}
+    assert set(real["id"][4:]) <= set(pool["id"])
+    copied, _ = training_rows(more(monkeypatch, further, control="copies"), originals, None, [rows(claim(50))])
+    assert Counter(copied["label"][4:]) == {REFUTES: 6}, "as many of each label as the further rows have"
+    assert set(copied["id"]) == set(originals["id"])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,13 +163,27 @@ def test_the_pool_is_what_nothing_is_trained_on_and_no_model_has_seen(
     caplog.clear()
     content = {**content, "take": 8, "methods": {**content["methods"], "judge": judge}}
     comparison = kinds.opened(content, tmp_path)
-    assert list(comparison.samples[0].pool["id"]) == ["Town8", "Town9", "Town10"], "the judge has seen Town11"
+    (sample,) = comparison.samples
+    assert set(sample.pool["id"]) == {f"Town{i}" for i in range(11)} - set(sample.train["id"]), "the judge has seen Town11"
     assert all(fact in caplog.text for fact in ("judge", "8 training rows", "3"))
     caplog.clear()
     (part,) = kinds.opened({**content, "low_resource": {"sizes": [4], "samples": [1]}}, tmp_path).samples
     assert len(part.train) == len(part.pool) == 4
     assert not caplog.text
-    assert set(part.pool["id"]) == {f"Town{i}" for i in range(8)} - set(part.train["id"])
+    assert set(part.pool["id"]) == set(sample.train["id"]) - set(part.train["id"])
+
+
+def test_a_sorted_file_is_drawn_from_by_a_hash_of_ids(content: Content, tmp_path: Path) -> None:
+    made = [claim(i, label) for i, label in enumerate([LABELS[0]] * 20 + [LABELS[1]] * 20)]
+    files = [file_of(tmp_path / f"{name}.jsonl", each) for name, each in (("a", made), ("b", made[::-1]))]
+    plain = {**content, "methods": {"none": None}, "take": 10}
+    first, second = (kinds.opened({**plain, "train": train}, tmp_path).samples[0].train for train in files)
+    assert set(first["label"]) == set(LABELS[:2])
+    assert set(first["id"]) == set(second["id"]), "whatever the order of the file is"
+    for change in ({"take": 1}, {"take": None, "train": {**files[0], "take": 20}}):
+        with pytest.raises(RecipeError) as error:
+            kinds.opened({**plain, "train": files[0], **change}, tmp_path)
+        assert all(fact in str(error.value) for fact in ("train", *LABELS[:2]))
 
 
 def test_of_a_pair_both_sides_count(tmp_path: Path) -> None:
