@@ -68,6 +68,13 @@ def test_bm25_gives_the_top_of_a_brute_force_with_ties_by_number(k1: float, b: f
     assert (hit["title"], hit["text"]) == (rows[hit["number"]]["title"], rows[hit["number"]]["text"])
 
 
+def test_bm25_counts_the_passages_of_a_word() -> None:
+    rows = passages()
+    counts = Counter(word for row in rows for word in {*words_of(f"{row['title']} {row['text']}")})
+    retriever = Retriever(passages=Passages.of(Dataset.from_list(rows)))
+    assert retriever.frequencies([*WORDS[:20], "unknown"]) == [*(counts[word] for word in WORDS[:20]), 0]
+
+
 def test_odd_questions() -> None:
     rows = [
         {"title": "Beyoncé", "text": "Season 5 of vitamin C."},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -116,6 +116,11 @@ class Retriever(Engine):
             number: {"number": number, **{name: values[i] for name, values in columns.items()}} for i, number in enumerate(numbers)
         }
         return [[{**rows[number], "score": score} for number, score in hits] for hits in found]
+
+    def frequencies(self, words: Iterable[str]) -> list[int]:
+        """Count the passages that have each word, as `hfcf.engines.retriever.bm25.words_of` returns words; only for "bm25"."""
+        index: bm25.Bm25Index = self.loaded()
+        return [index.frequency(word) for word in words]
 
     def vectors(self, numbers: Sequence[int]) -> np.ndarray:
         """Return the index's vectors of passages by their numbers, passages × dimensions; only for "dense"."""

@@ -70,6 +70,10 @@ class Bm25Index:
         """Return the words of a text that the collection has, each as often as it occurs."""
         return [word for word in words_of(text) if word in self._bm25.vocab_dict]
 
+    def frequency(self, word: str) -> int:
+        """Count the passages that have a word."""
+        return np.count_nonzero(self._bm25.get_scores([word])) if word in self._bm25.vocab_dict else 0
+
     def search(self, questions: Sequence[Sequence[str]], k: int) -> list[Hits]:
         """Return the best passages that have one of the words, for each question."""
         return [self._find([*words], k) for words in questions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,18 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.candidates import Candidate, reject, scored, settle, undecided
-from hfcf.core.decisions import ranked, reaches
+from hfcf.core.decisions import exceeds, ranked, reaches
 from hfcf.core.edits import plain_words
 from hfcf.core.model import Model, is_prompted
-from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, check_search
-from hfcf.core.stage import Reject, Stage
+from hfcf.core.settings import LogProbability, Positive, Prompted, TrainedBy, Weight, check_search
+from hfcf.core.stage import Reject, Stage, StageError
 from hfcf.engines.llm.engine import LanguageModel
 from hfcf.engines.question_generator import QuestionGenerator
+from hfcf.engines.retriever import Retriever
+from hfcf.engines.retriever.bm25 import words_of
 from hfcf.prompts.edits import ask_edits
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION, READER, value
-from hfcf.systems.rgf.retrieve import PROMPTS, WORDS
+from hfcf.systems.rgf.retrieve import NO_COLLECTION, PROMPTS, WORDS, Collection
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise_answer
@@ -55,6 +58,13 @@ class GenerateQuestion(Stage):
         near_source: a language model edits the source's question, in up to two places, with a request for each question. A
             question without a word of its passage that the source's lacks is rejected: it has the source's answer. A trained
             generator, as in the paper, does not know that question; what is near it is chosen afterwards.
+        max_ambiguity: the most passages of the collection that may be expected to have all words that a question shares with its
+            passage: the number of passages, times the share of them that has each word. "What is the name of the stadium" fits
+            many passages, and can't be asked without its own. None, as in the paper, lets such questions pass.
+        passages: the collection whose words `max_ambiguity` counts.
+
+    Raises:
+        StageError: `max_ambiguity` without a collection.
 
     >>> GenerateQuestion(generator=Model("me/t5-questions"), questions=1).num_beams
     15
@@ -65,7 +75,7 @@ class GenerateQuestion(Stage):
     produced_by: ClassVar = {"candidates": "the stage that finds answers"}
     batch_size: ClassVar[int] = 32
 
-    engines: ClassVar = (QuestionGenerator, LanguageModel)
+    engines: ClassVar = (QuestionGenerator, LanguageModel, Retriever)
 
     generator: Annotated[Model, Prompted(), TrainedBy("train_question_generator")]
     questions: Positive = 15
@@ -75,9 +85,15 @@ class GenerateQuestion(Stage):
     min_log_probability: LogProbability | None = None
     max_answers: Positive | None = None
     near_source: bool = False
+    max_ambiguity: Weight | None = None
+    passages: Collection = None
 
     def check(self) -> None:
         check_search(self.num_beams, questions=self.questions)
+
+    def check_fitted(self) -> None:
+        if self.max_ambiguity is not None and self.passages is None:
+            raise StageError(f"{self.name} {NO_COLLECTION}, or leave max_ambiguity out")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
@@ -135,10 +151,21 @@ class GenerateQuestion(Stage):
                 candidate = reject(
                     candidate, self.name, f"the log-probability of the question is under {self.min_log_probability:g}"
                 )
+            elif self._is_ambiguous(candidate):
+                candidate = reject(candidate, self.name, "names too little: its words fit other passages as well")
             else:
                 seen[key] = "repeats another question for the same answer"
             candidates.append(candidate)
         return candidates
+
+    def _is_ambiguous(self, candidate: Candidate) -> bool:
+        if self.max_ambiguity is None or self.passages is None:
+            return False
+        told = words_of(f"{candidate['title']} {candidate['context']}")
+        counts = Retriever(passages=self.passages).frequencies(sorted({*words_of(candidate["question"])} & {*told}))
+        total = len(self.passages.open())
+        # A word that no passage of the collection has can't be rarer than one that a single passage has.
+        return exceeds(total * math.prod(max(count, 1) / total for count in counts), self.max_ambiguity)
 
     def _is_unlikely(self, score: float | None) -> bool:
         floor = self.min_log_probability

@@ -56,6 +56,8 @@ BASE: dict[str, Any] = {
     "max_answers": 4,
     # Of a trained generator's search.
     "min_log_probability": None,
+    # Of its questions that a rater found no sense in, half asked for "the name of the stadium".
+    "max_ambiguity": 0.5,
 }
 """What is different at size "base": a language model of 1.5 B writes the questions, a reader of 109 M checks them."""
 
@@ -88,6 +90,8 @@ HUB: dict[str, Any] = {
     # model of 1.5 B then writes the source's question again. At size base 5 of 6 questions of ten development rows were right
     # without it, and none of 3 with it.
     "max_answers": 4,
+    # That of size base, whose writer is of this kind.
+    "max_ambiguity": 0.5,
     "max_new_tokens": 48,
     "reader_length": 384,
     "k": 10,

@@ -10,12 +10,13 @@ from typing import Any
 import near_misses
 import pytest
 from bad_server import Reply, Start, say, starter
+from datasets import Dataset
 from offline_models import installed
 
 import hfcf
 from hfcf import prompts
 from hfcf.core.model import Model, commit
-from hfcf.core.stage import Reject
+from hfcf.core.stage import Reject, StageError
 from hfcf.engines.question_generator import QuestionGenerator
 from hfcf.engines.reader import Reader
 from hfcf.systems import system_class
@@ -109,6 +110,26 @@ def test_the_source_s_question_in_other_words_is_rejected(start: Start, new: str
         stage = hfcf.RGF.preset("llm", near_source=near, questions=1).generate_question
         (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
         assert (isinstance(result, Reject) and "source's question" in str(result.reason)) == (same and near)
+
+
+def test_a_question_that_fits_many_passages_is_rejected(start: Start) -> None:
+    texts = [f"The name of stadium {i} is Ada{i}, in {'Oslo' if i < 2 else 'Rome'}." for i in range(40)]
+    collection = Dataset.from_dict({"title": [""] * 40, "text": texts})
+    candidate: dict[str, Any] = {
+        "title": "", "context": texts[0], "question": None, "answers": {"text": ["Ada0"], "answer_start": [texts[0].index("Ada0")]},
+        "change": None, "edits": [], "scores": [], "status": None,
+    }  # fmt: skip
+    asked = ["what is the name of the stadium", "who is stadium 0 in Oslo named after", "what is the stadium in Oslo called"]
+    start(lambda number, request: say(json.dumps({"questions": asked})))
+    found = []
+    for most in (0.5, 3, None):
+        stage = hfcf.RGF.preset("llm", near_source=False, questions=3, passages=collection, max_ambiguity=most).generate_question
+        (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
+        found.append([one["question"] for one in result["candidates"] if one["status"] is None])  # type: ignore[index]
+    # 40 passages have "stadium" and "name", 2 have "Oslo", one has "0".
+    assert found == [asked[1:2], asked[1:], asked]
+    with pytest.raises(StageError, match="max_ambiguity"):
+        hfcf.RGF.preset("llm", max_ambiguity=0.5).generate_question.check_fitted()
 
 
 def test_only_an_endpoint_is_asked_to_stay_near_the_source() -> None:
