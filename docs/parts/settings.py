@@ -17,7 +17,6 @@ SHARED = {
     "num_beams": "beams of the search",
     "num_candidates": "how many texts are written or read for a row",
     "max_new_tokens": "tokens of the longest text that is written",
-    "exclude_same": "reject a text whose label must be the source's, as far as WordNet tells",
     "judges": "further models, which must agree with `verifier`",
     "certainty": "the probability that `verifier` and each of `judges` must give",
     "min_kept": "reject a text that shares fewer words with its source, as a share of the longer one",

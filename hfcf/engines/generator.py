@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -162,33 +159,3 @@ class ProgramWriter(Generator):
     num_return_sequences: Positive = 1
     max_new_tokens: Positive = 400
     max_length: Positive = 512
-
-
-_WORD = re.compile(r"\w+")
-
-
-def lossy_words(text: str, tokenizer: Any) -> dict[str, str]:
-    """Map the forms that a tokenizer gives to words of a text to these words, if it loses letters."""
-    # A letter and its mark may be two characters, and the mark alone belongs to no word.
-    words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
-    written = {word: _write(word, tokenizer) for word in sorted(words) if not word.isascii()}
-    counts = Counter(written.values())
-    return {form: word for word, form in written.items() if form and form not in words and counts[form] == 1}
-
-
-def restore_words(texts: list[str], source: str, model: Model) -> list[str]:
-    """Put words of the source back into texts that a generator wrote without the letters that its vocabulary lacks."""
-    if source.isascii():
-        return texts
-    words = lossy_words(source, _tokenizer(model))
-    return [_WORD.sub(lambda match: words.get(match[0], match[0]), text) for text in texts]
-
-
-def _write(word: str, tokenizer: Any) -> str:
-    ids = tokenizer(word, add_special_tokens=False)["input_ids"]
-    return "".join(tokenizer.decode(ids, skip_special_tokens=True).split())
-
-
-@lru_cache(maxsize=4)
-def _tokenizer(model: Model) -> Any:
-    return load_tokenizer(model)

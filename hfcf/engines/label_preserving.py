@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import count
 
 from hfcf.core.edits import opcodes
 from hfcf.engines.wordnet import PARTS, wordnet
@@ -23,18 +21,13 @@ LONGEST = 4
 """The maximum number of words of a substituted phrase: a longer phrase is a claim of its own."""
 
 
-def why_preserving(
-    claim: str, other: str, evidence: Iterable[str] = (), *, broader: bool = True, listed: bool = False
-) -> str | None:
+def why_preserving(claim: str, other: str, evidence: Iterable[str] = ()) -> str | None:
     """Return why a changed claim must have the label of its source, by English WordNet; None if nothing shows it.
 
     Args:
-        claim: the source's claim.
+        claim: the source's claim, which the evidence supports: so a broader word ("animal" for "dog") keeps the label.
         other: the changed claim.
         evidence: texts of the source's evidence; a substitute that already occurs in them counts. Empty: not checked.
-        broader: whether a broader word ("animal" for "dog") keeps the label, as it does where the evidence supports the claim.
-        listed: whether a substitute counts only if the evidence has a list with the substitute and the replaced word ("Delhi, Pune
-            and Mumbai"). If false, a substitute counts anywhere in the evidence.
 
     Raises:
         FileNotFoundError: WordNet is not installed.
@@ -43,7 +36,7 @@ def why_preserving(
     'differs from the claim only in articles, case or inflection'
     >>> why_preserving("He has a dog.", "He has an animal."), why_preserving("He has a dog.", "He has a cat.")
     ('differs from the claim only by a synonym or a broader word', None)
-    >>> why_preserving("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."], listed=True)
+    >>> why_preserving("He saw Delhi.", "He saw Mumbai.", ["He saw Pune, Delhi and Mumbai."])
     'replaces words by words that are already in the evidence'
     """
     before, after = content_words(claim), content_words(other)
@@ -55,23 +48,22 @@ def why_preserving(
     if all(are_inflections(old, new) for old, new in changes):
         return INFLECTED
     real = [(old, new) for old, new in changes if not are_inflections(old, new)]
-    if all(_word_by_word(old, new, broader) for old, new in real):
+    if all(_word_by_word(old, new) for old, new in real):
         return SYNONYM
-    texts = list(evidence)
-    if len(real) == 1 and texts and all(0 < len(part.split()) <= LONGEST for part in real[0]):
-        old, new = real[0]
-        if any(in_one_list(text, old, new) if listed else mentions(text, new) for text in texts):
-            return LISTED
+    if (
+        len(real) == 1
+        and all(0 < len(part.split()) <= LONGEST for part in real[0])
+        and any(mentions(text, real[0][1]) for text in evidence)
+    ):
+        return LISTED
     return None
 
 
-def _word_by_word(old: str, new: str, broader: bool) -> bool:
+def _word_by_word(old: str, new: str) -> bool:
     """Return whether phrases mean the same, as a whole or word by word."""
     before, after = old.split(), new.split()
     pairs = list(zip(before, after, strict=False)) if len(before) == len(after) else []
-    return says_same(old, new, broader=broader) or (
-        bool(pairs) and all(are_inflections(was, now) or says_same(was, now, broader=broader) for was, now in pairs)
-    )
+    return says_same(old, new) or (bool(pairs) and all(are_inflections(was, now) or says_same(was, now) for was, now in pairs))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -122,59 +114,3 @@ def _share_lemma(old: str, new: str) -> bool:
     net = wordnet()
     common = old.islower() and new.islower() and old.isalpha() and new.isalpha()
     return common and any(set(net.lemmas(old, part)) & set(net.lemmas(new, part)) for part in ("n", "v"))
-
-
-# --- lists in running text: "Delhi, Pune and Mumbai"
-
-MOST_ITEMS = 8
-"""The maximum number of items between two items of a list."""
-_WORDS = 6
-_CHARACTERS = 200
-"""The maximum length of an item."""
-_SEPARATOR = re.compile(r"[,;&]|\b(?:and|or)\b", re.IGNORECASE)
-_CONJUNCTION = re.compile(r"\s*(?:and|or)\b", re.IGNORECASE)
-_SPACE = re.compile(r"\s*")
-
-
-def in_one_list(text: str, phrase: str, other: str) -> bool:
-    """Say whether two phrases are items of one list: only commas, conjunctions and further items are between them."""
-    separators = {len(text[: match.start()].rstrip()): match.end() for match in _SEPARATOR.finditer(text)}
-    return bool(separators) and any(_leads(text, first, last, separators) for first, last in ((phrase, other), (other, phrase)))
-
-
-def _leads(text: str, first: str, last: str, separators: dict[int, int]) -> bool:
-    """Say whether a list leads from the first phrase to the last.
-
-    A single pattern would try every way to divide the words between the phrases into items.
-    """
-    goals = {match.start() for match in re.finditer(rf"(?={re.escape(last)}(?!\w))", text, re.IGNORECASE)}
-    starts = (match.end(1) for match in re.finditer(rf"(?<!\w)(?=({re.escape(first)}))", text, re.IGNORECASE)) if goals else ()
-    todo = deque((end, 0) for end in starts if end in separators)
-    seen = {end for end, _ in todo}
-    while todo:  # in the order of the items between, so that the first way to a place is the shortest
-        end, items = todo.popleft()
-        after = separators[end]
-        conjunction = _CONJUNCTION.match(text, after)
-        for place in {_SPACE.match(text, after).end(), *([_SPACE.match(text, conjunction.end()).end()] if conjunction else [])}:  # type: ignore[union-attr]
-            if place in goals:
-                return True
-            for reached in _item_ends(text, place, separators) if items < MOST_ITEMS else ():
-                if reached not in seen:
-                    seen.add(reached)
-                    todo.append((reached, items + 1))
-    return False
-
-
-def _item_ends(text: str, start: int, separators: dict[int, int]) -> list[int]:
-    """List the places where an item that begins at a place may end."""
-    ends, words = list[int](), 1
-    for end in count(start + 1):
-        if end - start > _CHARACTERS or end > len(text) or text[end - 1] in ",;.":
-            break
-        if text[end - 1].isspace():
-            words += 1
-            if words > _WORDS or end - 1 == start or text[end - 2].isspace():
-                break
-        elif end in separators:
-            ends.append(end)
-    return ends

@@ -299,7 +299,6 @@ def other(value: Any, name: str, chain: Chain) -> Any:
         "min_log_probability": -0.5,
         "max_copied": 0.8,
         "min_kept": 0.5,
-        "no_repeat": 4,
         "num_candidates": 1,
         "judges": (Model("me/judge"),),
         "certainty": 0.5,

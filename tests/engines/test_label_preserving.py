@@ -45,24 +45,23 @@ def test_why_two_claims_say_the_same(claim: str, other: str, expected: str | Non
 
 
 def test_a_broader_word_says_the_same_only_where_that_is_asked() -> None:
-    assert why_preserving("He has a dog.", "He has an animal.", broader=False) is None
-    assert says_same("dog", "hound") or says_same("film", "movie", broader=False)
+    assert says_same("dog", "animal")
+    assert not says_same("dog", "animal", broader=False)
+    assert says_same("film", "movie", broader=False)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "anywhere", "listed"),
+    ("evidence", "why"),
     [
-        ("He saw Pune, Delhi and Mumbai.", LISTED, LISTED),
-        ("He saw Mumbai, the old Fort of Pune, and Delhi.", LISTED, LISTED),
-        ("He left Delhi to see Mumbai.", LISTED, None),
-        ("He saw Delhi. Mumbaikars left.", None, None),
+        ("He saw Pune, Delhi and Mumbai.", LISTED),
+        ("He left Delhi to see Mumbai.", LISTED),
+        ("He saw Delhi. Mumbaikars left.", None),
+        ("", None),
     ],
 )
-def test_a_substitute_that_stands_in_the_evidence(evidence: str, anywhere: str | None, listed: str | None) -> None:
-    claims = ("He saw Delhi once.", "He saw Mumbai once.")
-    assert why_preserving(*claims, [evidence]) == anywhere
-    assert why_preserving(*claims, [evidence], listed=True) == listed
-    assert why_preserving(*claims) is None
+def test_a_substitute_that_stands_in_the_evidence(evidence: str, why: str | None) -> None:
+    assert why_preserving("He saw Delhi once.", "He saw Mumbai once.", [evidence]) == why
+    assert why_preserving("He saw Delhi once.", "He saw Mumbai once.") is None
 
 
 @pytest.mark.parametrize(

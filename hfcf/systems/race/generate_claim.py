@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -15,8 +15,8 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.settings import LogProbability, NeedsWeights, NonNegative, Positive, Prompted, TrainedBy, check_search
 from hfcf.core.stage import Reject, Stage
 from hfcf.engines.corrector import MOST, Corrector, Span, check_corrector, join_spans, word_places
-from hfcf.engines.generator import Generator, restore_words
-from hfcf.engines.label_preserving import are_inflections, why_preserving
+from hfcf.engines.generator import Generator
+from hfcf.engines.label_preserving import are_inflections
 from hfcf.engines.wordnet import wordnet
 from hfcf.prompts import Values, as_hypothesis, drop_repeats, why_example
 from hfcf.prompts.edits import sample
@@ -47,47 +47,6 @@ def clauses(row: Mapping[str, Any]) -> list[list[str]]:
     return [list(clause) for clause in dict.fromkeys(entities) if clause]
 
 
-def says_twice(text: str, words: int) -> bool:
-    """Whether a text has the same run of `words` words twice."""
-    normal = [normalise(word) for word in text.split()]
-    runs = [tuple(normal[i : i + words]) for i in range(len(normal) - words + 1)]
-    return len(set(runs)) < len(runs)
-
-
-def why_malformed(claim: str, evidence: Iterable[Mapping[str, Any]]) -> str | None:
-    """Say why a claim is not self-contained: it copies a piece of the evidence, is cut off, or has empty brackets."""
-    for piece in evidence:
-        title, text = piece["title"] or "", piece["text"]
-        start = next((start for start in (title, f"The {title}") if title and claim.startswith(start)), None)
-        if start is not None:
-            rest = claim.removeprefix(start)
-            begins = normalise(" ".join(text.split()[:COPIED]))
-            if rest.startswith(": ") or (rest[:1] in _MARKS and begins and normalise(rest).startswith(begins)):
-                return "is the title of a piece of evidence with its text after it"
-            if _DESCRIBED.match(rest):  # "Polonium the element named after Poland"
-                return "begins with a name and a description of it, without a comma between them"
-        elif normalise(claim) == normalise(text) and (names := _names(title)) and names.isdisjoint(map(normalise, claim.split())):
-            return "is a piece of evidence without its title"
-    if _EMPTY.search(claim):
-        return "has empty brackets"
-    if claim.count("(") != claim.count(")"):
-        return "has brackets that do not close"
-    return "ends in a word that leads on" if _LEADS_ON.search(claim) else None
-
-
-def _names(title: str) -> set[str]:
-    """Return the words of a title that begin with a capital or a digit."""
-    return {normalise(word) for word in title.split() if not word[0].islower()} - {"the", ""}
-
-
-COPIED = 2
-"""How many words of a piece's text, after its title and a punctuation mark, show that a claim copies both."""
-_DESCRIBED = re.compile(r" (?:the|an?) [a-z]")
-_MARKS = tuple(",;–—-")
-_LEADS_ON = re.compile(r"\b(?:an?|the|and|or|of|in|on|at|by|to|for|with|from|as|was|were|is|are)[\s.,;]*$", re.IGNORECASE)
-_EMPTY = re.compile(r"\((?:\w+:)?\s*\)")
-
-
 @dataclass(frozen=True, kw_only=True)
 class GenerateClaim(Stage):
     """Generate k candidate claims from the sentence rationales of E (REFUTES rows) or E′ (SUPPORTS rows).
@@ -114,18 +73,6 @@ class GenerateClaim(Stage):
             what it names: the paper's ablation −CONS (section 5.2).
         edit: True: write a claim that the evidence supports. False is the ablation −EDIT (section 5.2). Its generator was trained
             on rows of both labels (`prefixed: true` in its recipe). It gets the prefix of the label that the row does not have.
-        no_repeat: a claim that holds a run of this many words twice is rejected: small generators ramble. None, as in the paper,
-            rejects none.
-        exclude_same: reject a claim whose label must be the source's, as far as WordNet tells. Such a claim differs only in
-            articles, case or inflection, or by a synonym. For a SUPPORTS row it may also differ by a broader word. Or it has a name
-            that is in one list of the evidence with the old name. See `hfcf.engines.label_preserving.why_preserving`. The paper has
-            no such check.
-        restore_letters: restore letters that the generator's vocabulary lacks, from the evidence: "Medelln" becomes "Medellín"
-            (`hfcf.engines.generator`). The paper does not mention this.
-        exclude_malformed: reject a broken claim. It may be a title with its text after it, the form in which the generator reads
-            evidence. The claim may also be a piece of evidence that does not name its subject. It may have empty brackets, where
-            the generator could not write their contents. It may end inside brackets or in a word that leads on. See
-            `why_malformed`. The paper has no such check.
         follow: also write the claim with the edits of its evidence. The paper has no such writer.
         corrector: a T5 that fills masked spans of claims, which also writes claims; None, as in the paper, is none.
         max_unsupported: reject a written claim with more content words than this that the evidence lacks. They are facts that the
@@ -141,7 +88,7 @@ class GenerateClaim(Stage):
     30
     """
 
-    VERSION: ClassVar[str] = "6"
+    VERSION: ClassVar[str] = "7"
 
     inputs: ClassVar = {
         "claim": schema.TEXT, "label": schema.TEXT, "evidence": schema.EVIDENCE, "entities": schema.ENTITIES, "edits": schema.EDITS,
@@ -164,10 +111,6 @@ class GenerateClaim(Stage):
     num_beams: Positive = 30
     max_new_tokens: Positive = 96
     evidence_length: Positive = 512
-    no_repeat: Positive | None = None
-    exclude_same: bool = False
-    restore_letters: bool = False
-    exclude_malformed: bool = False
     follow: bool = False
     corrector: (
         Annotated[Model, TrainedBy("train_corrector"), NeedsWeights("it fills marks that only T5's vocabulary has")] | None
@@ -183,7 +126,7 @@ class GenerateClaim(Stage):
 
     def check_available(self) -> None:
         """Raise if WordNet is needed and not installed, or if the corrector has no marks for masked spans."""
-        if self.exclude_same or self.corrector or self.max_unsupported is not None:
+        if self.corrector or self.max_unsupported is not None:
             wordnet()
         if self.corrector:
             check_corrector(self.corrector)
@@ -246,17 +189,7 @@ class GenerateClaim(Stage):
         )  # fmt: skip
         prefixes = ["" if self.edit else generator_prefix(label) for label in labels]
         texts = [prefix + join(pieces)[0] for prefix, pieces in zip(prefixes, evidence, strict=True)]
-        requests = [[text, constraints] for text, constraints in zip(texts, required, strict=True)]
-        answers = engine.run(requests)
-        return (
-            [self._restored(answer, text) for answer, text in zip(answers, texts, strict=True)] if self.restore_letters else answers
-        )
-
-    def _restored(self, answer: Any, source: str) -> Any:
-        if not answer:
-            return answer
-        texts = restore_words([hypothesis["text"] for hypothesis in answer], source, self.generator)
-        return [{**hypothesis, "text": text} for hypothesis, text in zip(answer, texts, strict=True)]
+        return engine.run([[text, constraints] for text, constraints in zip(texts, required, strict=True)])
 
     def _ask(self, rows: Sequence[Row], labels: Sequence[str]) -> list[Any]:
         # Deviation: a language model reads all pieces, not the sentence rationales alone: what a claim keeps of its source can rest
@@ -290,12 +223,6 @@ class GenerateClaim(Stage):
             return reject(candidate, self.name, "names no causal entity of every piece of evidence")
         if dedup_key(text) == dedup_key(claim):
             return reject(candidate, self.name, "repeats the source's claim")
-        if self.no_repeat and says_twice(text, self.no_repeat):
-            return reject(candidate, self.name, f"says {self.no_repeat} words or more twice")
-        if self.exclude_malformed and (why := why_malformed(text, row["edited_evidence"])):
-            return reject(candidate, self.name, why)
-        if self.exclude_same and (why := _same_label(row, text)):
-            return reject(candidate, self.name, why)
         if why := why_out_of_proportion(claim, text):
             return reject(candidate, self.name, why)
         if writer != FOLLOW and (why := self._why_unsupported(row, text)):
@@ -335,14 +262,6 @@ def _written(claim: str, values: Values, answers: Sequence[Mapping[str, Any]], e
     if not texts:
         return answers[0]
     return [as_hypothesis(text, why_clumsy(text, claim) or why_example(text, values, examples)) for text in texts]
-
-
-def _same_label(row: Mapping[str, Any], text: str) -> str | None:
-    """Say why a claim can't have another label than the row's."""
-    supports = row["label"] == SUPPORTS
-    evidence = [piece for _, _, piece in evidence_texts(row)] if supports else []
-    # The evidence has each name that changed places with another name: only a list makes the same statement of both.
-    return why_preserving(row["claim"], text, evidence, broader=supports, listed=True)
 
 
 # --- the words of a claim that a corrector writes again

@@ -31,7 +31,6 @@ OFFLINE: dict[str, Any] = {
     # The paper's search of 30 beams and 96 tokens takes 5 to 7 CPU seconds a row.
     "num_beams": 10,
     "max_new_tokens": 64,
-    "no_repeat": 4,
     # A small verifier often answers NOT ENOUGH INFO where it is merely lost, which does not mean that the label flipped.
     "flip": "opposite",
     # Many substitutes that are drawn by type alone read as errors: a country in a city's place, a death before a birth.
@@ -39,11 +38,6 @@ OFFLINE: dict[str, Any] = {
     "near": True,
     "claimed": True,
     "by_words": True,
-    # A small generator paraphrases, and a small verifier takes a paraphrase for a flip.
-    "exclude_same": True,
-    # T5's vocabulary lacks many letters with marks: names lose them.
-    "restore_letters": True,
-    "exclude_malformed": True,
     # Claims of a small generator alone are sentences of the evidence, word for word or nearly.
     "follow": True,
     "corrector": Model("offline:t5", adapter="hfcf:corrector"),
@@ -73,7 +67,6 @@ BASE: dict[str, Any] = {
     "corrector": None,
     "min_log_probability": None,
     "max_unsupported": None,
-    "restore_letters": False,
 }
 """What is different at size "base": a language model of 1.5 B writes, a verifier of 109 M judges."""
 
@@ -111,9 +104,7 @@ HUB: dict[str, Any] = {
     "plausible": True,
     "near": True,
     "claimed": True,
-    # What no model is asked about: claims that cannot have another label, broken claims, and copies of the evidence.
-    "exclude_same": True,
-    "exclude_malformed": True,
+    # What no model is asked about: copies of the evidence, and other subjects.
     "max_copied": 0.8,
     "min_kept": 0.5,
     # The claim with the edits of its evidence is the nearest to its source.
@@ -121,8 +112,8 @@ HUB: dict[str, Any] = {
     "unique": True,
 }
 """Public checkpoints that need no training, and Stanza, the paper's tagger. The certainty was measured with models of
-this size, the other thresholds with small ones. What only mends small models is left out: `by_words`, `restore_letters`,
-`no_repeat`, a `corrector` with its floors, a `fluency_model`."""
+this size, the other thresholds with small ones. What only mends small models is left out: `by_words`, a `corrector` with
+its floors, a `fluency_model`."""
 
 
 class RACE(System):

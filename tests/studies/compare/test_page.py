@@ -231,7 +231,7 @@ def test_intrinsic_scores_are_on_the_page(
     monkeypatch.setattr(Generator, "forward", parrot.forward)
     settings = {
         "verifier": tiny_model("verifier"), "generator": tiny_model("t5"), "encoder": tiny_model("classifier"), "max_length": 96,
-        "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8, "no_repeat": None, "flip": "any", "fluency_model": None,
+        "num_beams": 3, "num_candidates": 2, "max_new_tokens": 8, "flip": "any", "fluency_model": None,
     }  # fmt: skip
     content = kinds.claims(tmp_path, tiny_model) | {"methods": {"none": None, "RACE": {"system": "race", "settings": settings}}}
     content |= {"encoder": content["model"]["model"], "language_model": tiny_model("gpt2"), "seeds": [1]}

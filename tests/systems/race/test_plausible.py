@@ -12,12 +12,9 @@ from tagged_rows import row
 
 from hfcf.core import offline
 from hfcf.core.artifacts import save_artifact
-from hfcf.core.model import Model
 from hfcf.core.stage import Reject, StageError
 from hfcf.systems._shared.plausible import divide_names, is_near, plausible_shape
 from hfcf.systems.race.edit import EditEvidence
-from hfcf.systems.race.generate_claim import GenerateClaim
-from hfcf.tasks.verification import REFUTES, SUPPORTS
 from hfcf.text import entities
 from hfcf.text.entities import Collector, EntityTable
 from hfcf.text.lifetimes import find_years
@@ -220,24 +217,3 @@ def test_a_table_that_was_fitted_otherwise_is_refused() -> None:
 def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:
     table = EntityTable({"GPE": {"": ["Rome"]}})
     assert table.substitute("Rome", "GPE", [], Random(1)) is None
-
-
-@pytest.mark.parametrize(
-    ("label", "text", "why"),
-    [
-        (SUPPORTS, "Ada has the dogs.", "articles, case or inflection"),
-        (SUPPORTS, "Ada has an animal.", "a synonym or a broader word"),
-        (REFUTES, "Ada has an animal.", None),
-        (SUPPORTS, "Ada has a cat.", "already in the evidence"),
-        (REFUTES, "Ada has a cat.", None),
-        (SUPPORTS, "Ada has a horse.", None),
-    ],
-)
-def test_claims_that_say_the_same_are_rejected(label: str, text: str, why: str | None) -> None:
-    evidence = [{"title": "", "text": "Ada: dog, cat and bird."}]
-    source = {"claim": "Ada has a dog.", "label": label, "evidence": evidence, "edited_evidence": evidence}
-    found = {"text": text, "score": -0.5, "finished": True}
-    candidate = GenerateClaim(generator=Model("x"), exclude_same=True)._candidate(source, "writer: generate", found, [])
-    assert (candidate["status"] is None) == (why is None)
-    assert why is None or why in candidate["status"]["reason"]
-    assert GenerateClaim(generator=Model("x"))._candidate(source, "writer: generate", found, [])["status"] is None
