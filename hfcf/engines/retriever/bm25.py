@@ -72,7 +72,7 @@ class Bm25Index:
 
     def frequency(self, word: str) -> int:
         """Count the passages that have a word."""
-        return np.count_nonzero(self._bm25.get_scores([word])) if word in self._bm25.vocab_dict else 0
+        return int(np.count_nonzero(self._bm25.get_scores([word]))) if word in self._bm25.vocab_dict else 0
 
     def search(self, questions: Sequence[Sequence[str]], k: int) -> list[Hits]:
         """Return the best passages that have one of the words, for each question."""
