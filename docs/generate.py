@@ -54,6 +54,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "metrics": metrics.metrics_table,
     "tasks": columns.tasks_table,
     **reference.TABLES,
+    "checks": bench.checks,
     "examples": bench.examples,
     "bibtex": systems.bibtex,
     "headline": ratings.headline_table,

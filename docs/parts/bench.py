@@ -12,7 +12,9 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs")
+CHECKS = ("rules_race_small", "rules_race_base", "rules_crossaug_small", "rules_ccg_small", "rules_rgf_small")
+"""Those of the page about checks."""
+OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs", *CHECKS)
 """Benchmarks whose table is not on the page about speed."""
 IN_TEXT = ("demo_funnel", "first_look")
 """Benchmarks whose figures are in sentences and pictures alone."""
@@ -53,6 +55,11 @@ def speed() -> str:
         "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *IN_TEXT))
         or "No figures are stored."
     )
+
+
+def checks() -> str:
+    """Return the tables of what each rule brings."""
+    return "\n\n".join(printed(name) for name in CHECKS if file(name).is_file())
 
 
 def examples() -> str:
