@@ -12,10 +12,10 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-CHECKS = ("rules_race_small", "rules_race_base", "rules_crossaug_small", "rules_ccg_small", "rules_rgf_small")
-"""Those of the page about checks."""
-OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs", *CHECKS)
+OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs")
 """Benchmarks whose table is not on the page about speed."""
+CHECKS = ("rules_race_small", "rules_race_base", "rules_crossaug_small", "rules_ccg_small", "rules_rgf_small")
+"""Those of the page about checks, which has them as one table each."""
 IN_TEXT = ("demo_funnel", "first_look")
 """Benchmarks whose figures are in sentences and pictures alone."""
 
@@ -52,7 +52,7 @@ def origin(name: str) -> str:
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
     return (
-        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *IN_TEXT))
+        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *IN_TEXT))
         or "No figures are stored."
     )
 
