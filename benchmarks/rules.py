@@ -52,7 +52,7 @@ def draw(rows: Dataset, number: int, labels: tuple[str, ...] = ()) -> Dataset:
     """Draw so many rows, of each of these labels."""
     found = []
     for label in labels or (None,):
-        numbers = [i for i, row in enumerate(rows) if label in (None, row["label"])]
+        numbers = [i for i, row in enumerate(rows) if label is None or row["label"] == label]
         random.Random(5).shuffle(numbers)
         found += numbers[:number]
     return rows.select(sorted(found))
@@ -121,7 +121,8 @@ def main() -> None:
         rules = RULES[name]
         rows, settings = ROWS[name](Path(folder), options.rows)
     kind = getattr(hfcf, {"race": "RACE", "crossaug": "CrossAug", "rgf": "RGF", "ccg": "CCG"}[name])
-    preset: System = kind.preset("offline", size=options.size, seed=13, **settings)
+    settings |= {"size": options.size} if kind.sizes else {}
+    preset: System = kind.preset("offline", seed=13, **settings)
     if name == "ccg":
         preset, rows = (
             preset.fit(rows.select(range(len(rows) - options.rows))),

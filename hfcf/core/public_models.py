@@ -109,12 +109,13 @@ def sized(preset: Mapping[str, Any], size: str, where: str) -> dict[str, Any]:
     """Return a preset with the chat model of a size.
 
     Raises:
-        ValueError: the size is not in `SIZES`, or the preset has no chat model.
+        ValueError: the preset has no chat model, or the size is not in `SIZES`.
 
     >>> sized({"generator": chat_model(), "k": 3}, "7b", "the preset hub")["generator"] == chat_model("7b")
     True
     """
-    small, chosen = chat_model(), chat_model(size)
+    small = chat_model()
     if small not in preset.values():
-        raise ValueError(f"size chooses the chat model of a preset, and {where} has none, got {size}")
+        raise ValueError(f"size: {where} has one size only, got {size}: leave size out")
+    chosen = chat_model(size)
     return {name: chosen if value == small else value for name, value in preset.items()}
