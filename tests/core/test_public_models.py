@@ -145,7 +145,7 @@ def test_a_size_that_does_not_exist_is_refused_with_those_that_do() -> None:
         system_class("race").preset("hub", size="3b")
     with pytest.raises(ValueError, match="offline"):
         system_class("race").preset("offline", size="7b")
-    with pytest.raises(ValueError, match="preset offline of ccg.*base"):  # not the sizes of a chat model that it does not have
+    with pytest.raises(ValueError, match=r"preset offline of ccg.*base"):  # not the sizes of a chat model that it does not have
         system_class("ccg").preset("offline", size="base")
     with pytest.raises(ValueError, match="me/nli"):
         pinned("me/nli")
