@@ -10,7 +10,7 @@ from statistics import fmean
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
 from hfcf.studies.compare.page import difference_text
-from hfcf.studies.compare.recipe import read_comparison
+from hfcf.studies.compare.recipe import ColumnComparison, read_comparison
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
@@ -136,6 +136,7 @@ def figures() -> dict[str, str]:
 
 
 CCG = "compare_ccg"
+CCG_CONTROLS = ("CCG, copies", "CCG, phrases alone", "CCG, the paper's rule", "synonym")
 
 
 def ccg_grid() -> Grid:
@@ -145,9 +146,15 @@ def ccg_grid() -> Grid:
 
 def ccg_table() -> str:
     """Return the scores of CCG and its controls beside the paper's."""
-    part = ccg_grid()
-    recipe = read_comparison(CCG, ["preset=offline"])
+    part, recipe = ccg_grid(), read_comparison(CCG, ["preset=offline"])
+    assert isinstance(recipe, ColumnComparison)
     return scores_table(part, list(part.corpora), list(part.corpora), recipe.paper.scores["micro_f1"])
+
+
+def ccg_controls_table() -> str:
+    """Return CCG less its controls."""
+    part = ccg_grid()
+    return controls_table(part, "CCG", CCG_CONTROLS, list(part.corpora))
 
 
 # --- Revisions of reviews
