@@ -124,10 +124,10 @@ def pairs_page() -> str:
     """Return a page of HTML that shows every rated pair of today's versions and filters them; it needs nothing else."""
     names = ("system", "preset", "source", "new", "label", "read_as", "sense", "counterfactual", "note")
     lines: list[list[Any]] = [list(names)]
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str], int] = {}
     for number, row in enumerate(filter(_current, rated())):
-        # A source that an earlier line has is the number of that line.
-        source = first.setdefault(row["source"], number)
-        lines.append([source if name == "source" and source != number else row[name] for name in names])
+        # A text that an earlier line has in the same column is the number of that line.
+        known = {name: first.setdefault((name, row[name]), number) for name in ("source", "new")}
+        lines.append([row[name] if known.get(name, number) == number else known[name] for name in names])
     held = json.dumps(lines, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return Path(__file__).with_name("pairs.html").read_text(encoding="utf-8").replace("PAIRS", held)

@@ -88,10 +88,10 @@ def test_the_page_of_pairs_holds_every_pair_of_today_s_versions_and_is_small() -
     page = ratings.pairs_page()
     (held,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
     names, *lines = json.loads(held)
-    source = names.index("source")
-    for line in lines:
-        if isinstance(line[source], int):  # the number of the line that has the text
-            line[source] = lines[line[source]][source]
+    for column in map(names.index, ("source", "new")):
+        for line in lines:
+            if isinstance(line[column], int):  # the number of the line that has the text
+                line[column] = lines[line[column]][column]
     stored = [json.loads(line) for line in text_of(ROOT / "results" / "rated_pairs.jsonl").splitlines()]
     today = [row for row in stored if row["version"] == "after" and "," not in row["system"]]
     assert [dict(zip(names, line, strict=True)) for line in lines] == [{name: row[name] for name in names} for row in today]
