@@ -13,7 +13,7 @@ from hfcf.text.words import split
 
 INFLECTED = "differs from the claim only in articles, case or inflection"
 SYNONYM = "differs from the claim only by a synonym or a broader word"
-LISTED = "replaces words by words that are already in the evidence"
+IN_EVIDENCE = "replaces words by words that are already in the evidence"
 _ARTICLES = {"a", "an", "the"}
 _SIGN = re.compile(r"[+%‰°$€£¥#<>=]|(?<!\w)[-−](?=\d)")
 """Signs that carry meaning: "-5" is not "5", "C++" not "C", "5 %" not "$ 5"."""
@@ -55,7 +55,7 @@ def why_preserving(claim: str, other: str, evidence: Iterable[str] = ()) -> str 
         and all(0 < len(part.split()) <= LONGEST for part in real[0])
         and any(mentions(text, real[0][1]) for text in evidence)
     ):
-        return LISTED
+        return IN_EVIDENCE
     return None
 
 

@@ -7,7 +7,7 @@ from offline_models import installed
 
 from hfcf.core import offline
 from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
-from hfcf.engines.label_preserving import INFLECTED, LISTED, SYNONYM, says_same, why_preserving
+from hfcf.engines.label_preserving import INFLECTED, IN_EVIDENCE, SYNONYM, says_same, why_preserving
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 
@@ -53,8 +53,8 @@ def test_a_broader_word_says_the_same_only_where_that_is_asked() -> None:
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        ("He saw Pune, Delhi and Mumbai.", LISTED),
-        ("He left Delhi to see Mumbai.", LISTED),
+        ("He saw Pune, Delhi and Mumbai.", IN_EVIDENCE),
+        ("He left Delhi to see Mumbai.", IN_EVIDENCE),
         ("He saw Delhi. Mumbaikars left.", None),
         ("", None),
     ],

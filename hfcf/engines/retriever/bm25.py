@@ -65,14 +65,19 @@ class Bm25Index:
         import bm25s
 
         self._bm25 = bm25s.BM25.load(folder, mmap=True)
+        self._frequencies: dict[str, int] = {}
 
     def encode(self, text: str) -> list[str]:
         """Return the words of a text that the collection has, each as often as it occurs."""
         return [word for word in words_of(text) if word in self._bm25.vocab_dict]
 
     def frequency(self, word: str) -> int:
-        """Count the passages that have a word."""
-        return int(np.count_nonzero(self._bm25.get_scores([word]))) if word in self._bm25.vocab_dict else 0
+        """Count the passages that have a word; a word takes a pass over the collection once."""
+        if word not in self._bm25.vocab_dict:
+            return 0
+        if word not in self._frequencies:
+            self._frequencies[word] = int(np.count_nonzero(self._bm25.get_scores([word])))
+        return self._frequencies[word]
 
     def search(self, questions: Sequence[Sequence[str]], k: int) -> list[Hits]:
         """Return the best passages that have one of the words, for each question."""

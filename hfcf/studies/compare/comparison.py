@@ -329,12 +329,15 @@ def train(comparison: Comparison, job: Job, work: Path) -> dict[str, Any]:
     made, making = counterfactuals(comparison, job, work)
     pool = sample.pool if method.control in POOLED else None
     rows, dropped = training_rows(method, sample.train, made, sample.scored, pool, sample.labels)
-    added = 0 if method.more else len(rows) - len(sample.train)
+    further = len(rows) - len(sample.train)
+    added = 0 if method.more else further
     about: dict[str, Any] = {
         "train_rows": len(rows), "counterfactuals": added, "counterfactuals_dropped": dropped,
         "ratio": round(added / len(sample.train), 4), "making_cpu_seconds": making,
     }  # fmt: skip
-    if method.system and not added and not method.debias:  # nothing to train on that the baseline is not trained on
+    if (
+        (method.system or method.more) and not further and not method.debias
+    ):  # nothing to train on that the baseline is not trained on
         return {**about, "empty": True}
     if not comparison.columns:
         check_no_overlap(sample.sets, rows)

@@ -31,6 +31,7 @@ from hfcf.studies.compare.results import digest
 from hfcf.systems import system_class
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.debias import Debias
+from hfcf.training.verifier import of_labels
 
 log = logging.getLogger(__name__)
 
@@ -149,8 +150,10 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
         recipes.check_keys(map(str, part.sizes), map(str, samples.sizes if samples else ()), f"{where}: sizes")
     if (system := part.system or recipe.system) is None:
         alone = {"debias", "more", "model", "trainer"}
-        with_more = {"control"} if part.more and part.control in ("copies", "real") else set()
-        if not part.model_fields_set & alone or not part.model_fields_set <= {*alone, *with_more, "columns", "sizes"}:
+        if part.more and part.control not in (None, "copies", "real"):
+            raise RecipeError(f"{where}: control: {part.control} is of a system's counterfactuals; with more, give copies or real")
+        allowed_keys = {*alone, "columns", "sizes", *(["control"] if part.more else [])}
+        if not part.model_fields_set & alone or not part.model_fields_set <= allowed_keys:
             raise RecipeError(f"{where}: the key 'system' is missing")
         more = tuple(recipes.locate(source, recipe.data_dir) for source in part.more or ())
         return Method(name, None, more=more, control=part.control, **options)
@@ -209,7 +212,10 @@ def training_rows(
     if not method.more and rows is None:
         return originals, 0
     apart = _scored_rows(originals, scored)
-    rest, dropped = _further(method, originals, apart) if rows is None else _counterfactuals(method, originals, rows, apart)
+    if rows is None:
+        rest, dropped = _further(method, originals, apart, labels)
+    else:
+        rest, dropped = _counterfactuals(method, originals, rows, apart)
     number = len(rest)
     if method.control == "copies":
         rest = copies(originals, rest["label"] if "label" in rest.features else [""] * len(rest))
@@ -246,9 +252,9 @@ def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
     return concatenate_datasets([part.select_columns(columns) for part in scored])
 
 
-def _further(method: Method, originals: Dataset, apart: Dataset) -> tuple[Dataset, int]:
-    """Select the rows of `more` that are not there yet and share nothing with a scored row; count what the latter left out."""
-    further = method.further
+def _further(method: Method, originals: Dataset, apart: Dataset, labels: Sequence[str]) -> tuple[Dataset, int]:
+    """Select the rows of `more` that are new, of the models' labels, and share nothing with a scored row; count the last."""
+    further = of_labels(method.further, labels, f"methods: {method.name}: more") if labels else method.further
     known = set(zip(originals["corpus"], originals["id"], strict=True))
     new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
     rest = drop_related(further.select(new), apart)

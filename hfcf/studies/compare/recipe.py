@@ -62,9 +62,10 @@ class MethodRecipe(Recipe):
     settings: dict[str, Any] | None = None
     """Settings of the system; they override the settings that the recipe gives its own system."""
     control: Literal["copies", "real", "judged", "phrases"] | None = None
-    """Train on as many other rows instead of the system's or those of `more`: "copies", "real", "judged" or "phrases". Copies are
-    training rows with the same labels, real rows further labelled rows of the corpus, judged ones such rows with the labels that
-    the system's verifier gives them, and phrases, of a sentence with two entities, only the words from one to the other."""
+    """Train on as many copies, real, judged or phrases instead of the system's rows, or on copies or real rows instead of `more`.
+    "copies" are training rows with the same labels, "real" ones further labelled rows of the corpus, "judged" ones such rows with
+    the labels that the system's verifier gives them, and "phrases", of a sentence with two entities, only the words from one to the
+    other."""
     sizes: list[Positive] | None = None
     """With `low_resource`, the sizes of samples that it is trained on; all unless said."""
     ratio: Annotated[float, Field(gt=0)] | None = None
@@ -216,7 +217,7 @@ class SetComparison(_Shared):
     split: Text | None = None
     """The split of the training rows, instead of the split that they name."""
     take: Positive | None = None
-    """Train on as many rows, drawn by a hash of their ids; systems see no other rows."""
+    """Train on as many rows, drawn by a hash of their groups; systems see no other rows. In a source, `take` keeps the first."""
     train: Source
     """The training rows."""
     ways: Annotated[int, Field(ge=2)] | None = None
@@ -228,7 +229,7 @@ class SetComparison(_Shared):
     evaluate: list[EvaluationSource]
     """The evaluation sets, each with its `setting`: in-domain, out-of-domain or challenge."""
     evaluate_take: Positive | None = None
-    """Evaluate on as many rows of each set, drawn in the same way."""
+    """Evaluate on as many rows of each set, drawn by a hash."""
     unseen: list[Literal["train", "evaluate"]] = Field(default=["evaluate"])
     """Which rows are left out if a model of a method was trained on them, as far as that is known."""
     low_resource: LowResource | None = None

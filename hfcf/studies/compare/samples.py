@@ -132,18 +132,21 @@ def load_sample(recipe: SetComparison, *, full: bool) -> tuple[Task, Sample]:
 
 
 def _draw(rows: Dataset, numbers: Sequence[int], take: int) -> list[int]:
-    """Put so many rows first, drawn by a hash of their ids: many corpora are sorted by label. Both parts keep their order."""
-    ids = rows["id"]
-    drawn = set(sorted(numbers, key=lambda i: digest(ids[i]))[:take])
+    """Put so many rows first, drawn by a hash of their groups and ids: many files are sorted by label. Both parts keep their order.
+
+    Rows of a group are drawn together, so that the rest, which controls take rows of, has no pair of a training row.
+    """
+    if take > len(numbers):
+        log.warning("take: %d rows are asked for, and train has %d", take, len(numbers))
+    ids, groups = rows["id"][:], rows["group_id"][:]
+    drawn = set(sorted(numbers, key=lambda i: (digest(groups[i]), digest(ids[i])))[:take])
     return sorted(numbers, key=lambda i: i not in drawn)
 
 
 def check_labels(task: Task, train: Dataset, labels: Sequence[str], where: str) -> None:
     """Raise `RecipeError` for training rows that all have one label, of which a model can learn nothing."""
-    if task.labelled and len(labels) > 1 and len(found := set(train["label"])) == 1:
-        raise RecipeError(
-            f"{where}: all {len(train)} rows have the label {found.pop()}, of {', '.join(labels)}: take other rows or more of them"
-        )
+    if task.labelled and len(labels) and len(found := set(train["label"])) == 1:
+        raise RecipeError(f"{where}: all {len(train)} rows have the label {found.pop()}: take other rows or more of them")
 
 
 def _hyperparameters(
@@ -226,9 +229,9 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
         methods = methods or build_methods(recipe, task)
         hps = _hyperparameters(methods, {**recipe.model, **column.model}, task, recipe.data_dir)
         labels = _labels(task, column.ways, train)
-        check_labels(task, train, labels, f"columns: {column.name}: train")
         if task.labels is not None:
             train, test = (of_labels(rows, labels, f"columns: {column.name}") for rows in (train, test))
+        check_labels(task, train, labels, f"columns: {column.name}: train")
         available, repeated = len(test), drop_overlap(test, train)[1]
         if recipe.separate:
             test = drop_related(test, train)

@@ -172,7 +172,12 @@ class GenerateAnswer(Stage):
         return results
 
 
-CHAIN = (GenerateAnswer, GenerateQuestion, BoundStage(RoundTrip, fixed={"reader": None, "reader_votes": True}), *RGF.chain[4:])
+CHAIN = (
+    GenerateAnswer,
+    BoundStage(GenerateQuestion, fixed={"max_ambiguity": None, "passages": None}),
+    BoundStage(RoundTrip, fixed={"reader": None, "reader_votes": True}),
+    *RGF.chain[4:],
+)
 """What follows the passages in both baselines: answers, then RGF's questions and filters; no reader proposes answers."""
 _ANSWERING = {"answerer": Model("offline:t5", adapter="hfcf:answer_generator"), "answers": 8, "max_answer": 32}
 PRESETS: dict[str, Mapping[str, Any]] = {"paper": {"reader_length": PAPER["reader_length"]}, "offline": {**OFFLINE, **_ANSWERING}}

@@ -21,11 +21,12 @@ from hfcf.engines.retriever import Retriever
 from hfcf.engines.retriever.bm25 import words_of
 from hfcf.prompts.edits import ask_edits
 from hfcf.systems.rgf.answer_candidates import CANDIDATES, QUESTION, READER, value
-from hfcf.systems.rgf.retrieve import NO_COLLECTION, PROMPTS, WORDS, Collection
+from hfcf.systems.rgf.retrieve import PROMPTS, WORDS, Collection
 from hfcf.tasks.qa import TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import normalise_answer
 from hfcf.text.questions import mark_answer
+from hfcf.text.words import FUNCTION_WORDS
 
 EDITS = 2
 """The most edits of a question: with the second, its first words may ask for an answer of another type."""
@@ -58,10 +59,11 @@ class GenerateQuestion(Stage):
         near_source: a language model edits the source's question, in up to two places, with a request for each question. A
             question without a word of its passage that the source's lacks is rejected: it has the source's answer. A trained
             generator, as in the paper, does not know that question; what is near it is chosen afterwards.
-        max_ambiguity: the most passages of the collection that may be expected to have all words that a question shares with its
-            passage: the number of passages, times the share of them that has each word. "What is the name of the stadium" fits
-            many passages, and can't be asked without its own. None, as in the paper, lets such questions pass.
-        passages: the collection whose words `max_ambiguity` counts.
+        max_ambiguity: the most other passages of the collection that may be expected to have all content words that a question
+            shares with its passage, if words came independently of each other. "What is the name of the stadium" fits many
+            passages, and can't be asked without its own. None, as in the paper, lets such questions pass.
+        passages: the collection whose words `max_ambiguity` counts, with the index of BM25, which is built for it also where
+            retrieval is dense.
 
     Raises:
         StageError: `max_ambiguity` without a collection.
@@ -93,7 +95,9 @@ class GenerateQuestion(Stage):
 
     def check_fitted(self) -> None:
         if self.max_ambiguity is not None and self.passages is None:
-            raise StageError(f"{self.name} {NO_COLLECTION}, or leave max_ambiguity out")
+            raise StageError(
+                f"{self.name}: max_ambiguity counts words in the collection: give the system passages=…, or leave it out"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
@@ -159,13 +163,16 @@ class GenerateQuestion(Stage):
         return candidates
 
     def _is_ambiguous(self, candidate: Candidate) -> bool:
-        if self.max_ambiguity is None or self.passages is None:
+        if self.max_ambiguity is None:
             return False
-        told = words_of(f"{candidate['title']} {candidate['context']}")
-        counts = Retriever(passages=self.passages).frequencies(sorted({*words_of(candidate["question"])} & {*told}))
-        total = len(self.passages.open())
-        # A word that no passage of the collection has can't be rarer than one that a single passage has.
-        return exceeds(total * math.prod(max(count, 1) / total for count in counts), self.max_ambiguity)
+        assert self.passages is not None
+        told = {*words_of(f"{candidate['title']} {candidate['context']}")}
+        shared = sorted(({*words_of(candidate["question"])} & told) - FUNCTION_WORDS)
+        others = len(self.passages.open()) - 1
+        # The passages that have a word, but for the candidate's own.
+        counts = [max(count - 1, 0) for count in Retriever(passages=self.passages).frequencies(shared)]
+        expected = others * math.prod(count / others for count in counts) if others > 0 else 0.0
+        return exceeds(expected, self.max_ambiguity)
 
     def _is_unlikely(self, score: float | None) -> bool:
         floor = self.min_log_probability

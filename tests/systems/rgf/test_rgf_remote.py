@@ -126,8 +126,11 @@ def test_a_question_that_fits_many_passages_is_rejected(start: Start) -> None:
         stage = hfcf.RGF.preset("llm", near_source=False, questions=3, passages=collection, max_ambiguity=most).generate_question
         (result,) = stage.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
         found.append([one["question"] for one in result["candidates"] if one["status"] is None])  # type: ignore[index]
-    # 40 passages have "stadium" and "name", 2 have "Oslo", one has "0".
+    # All passages have "stadium" and "name", one other has "Oslo", and none "0".
     assert found == [asked[1:2], asked[1:], asked]
+    alone = hfcf.RGF.preset("llm", near_source=False, questions=3, passages=collection.select([0]), max_ambiguity=0.5)
+    (result,) = alone.generate_question.batch([{"id": "1", "question": "who read it?", "candidates": [candidate]}])
+    assert all(one["status"] is None for one in result["candidates"]), "no other passage has any word"  # type: ignore[index]
     with pytest.raises(StageError, match="max_ambiguity"):
         hfcf.RGF.preset("llm", max_ambiguity=0.5).generate_question.check_fitted()
 
