@@ -7,7 +7,7 @@ from offline_models import installed
 
 from hfcf.core import offline
 from hfcf.engines.entity_types import may_be_person, organisation_kind, place_kind
-from hfcf.engines.label_preserving import INFLECTED, IN_EVIDENCE, SYNONYM, says_same, why_preserving
+from hfcf.engines.label_preserving import IN_EVIDENCE, INFLECTED, SYNONYM, says_same, why_preserving
 
 pytestmark = pytest.mark.skipif(not installed("wordnet"), reason=f"WordNet is not installed: {offline.INSTALL}")
 

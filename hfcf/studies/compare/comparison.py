@@ -335,9 +335,8 @@ def train(comparison: Comparison, job: Job, work: Path) -> dict[str, Any]:
         "train_rows": len(rows), "counterfactuals": added, "counterfactuals_dropped": dropped,
         "ratio": round(added / len(sample.train), 4), "making_cpu_seconds": making,
     }  # fmt: skip
-    if (
-        (method.system or method.more) and not further and not method.debias
-    ):  # nothing to train on that the baseline is not trained on
+    # Nothing to train on that the baseline is not trained on.
+    if (method.system or method.more) and not further and not method.debias:
         return {**about, "empty": True}
     if not comparison.columns:
         check_no_overlap(sample.sets, rows)

@@ -95,9 +95,7 @@ class GenerateQuestion(Stage):
 
     def check_fitted(self) -> None:
         if self.max_ambiguity is not None and self.passages is None:
-            raise StageError(
-                f"{self.name}: max_ambiguity counts words in the collection: give the system passages=…, or leave it out"
-            )
+            raise StageError(f"{self.name}: max_ambiguity needs a collection: give the system passages=…, or leave it out")
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state(PROMPTS, self.generator)}
