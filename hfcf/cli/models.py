@@ -149,7 +149,7 @@ def evaluate(
     keys = recipes.keys_of_each(set_ or [], len(corpus), options_of(corpus)) if corpus else []
     check_weights(reference, "MODEL")
     if pairs is not None:
-        with _name_options():
+        with name_options():
             _evaluate_pairs(
                 reference, pairs, set_ or [], settings, at_least, max_length=max_length, ways=ways, limit=limit, out=out,
                 predictions=predictions, overwrite=overwrite,
@@ -160,7 +160,7 @@ def evaluate(
         from hfcf.metrics.scores.structures import encoder_of
 
         check_weights(encoder_of(encoder).model, "--encoder")
-    with _name_options():
+    with name_options():
         results = score(
             reference, corpus, max_length=max_length, ways=ways, limit=limit, settings=settings, loading=keys,
             predictions=predictions, overwrite=overwrite,
@@ -176,7 +176,7 @@ def evaluate(
 
 
 @contextmanager
-def _name_options() -> Iterator[None]:
+def name_options() -> Iterator[None]:
     """Make an error about what a classifier's outputs mean name the options of the command."""
     from hfcf.core.errors import UnclearModel
 

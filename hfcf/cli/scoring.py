@@ -11,7 +11,7 @@ import typer
 
 from hfcf.cli import console
 from hfcf.cli.console import Overwrite, Set, print_path
-from hfcf.cli.models import ModelInputs, ModelLabels, options_of, read_labels
+from hfcf.cli.models import ModelInputs, ModelLabels, name_options, options_of, read_labels
 from hfcf.cli.tables import print_coverage, print_page
 from hfcf.core.paths import replace_file
 
@@ -73,13 +73,15 @@ def pairs(
     from hfcf.core.model import Model
     from hfcf.pipeline.score_pairs import score_pairs, to_page
 
-    if model is None and (needless := [name for name, given in (("--labels", labels), ("--inputs", inputs)) if given]):
+    about = {"--adapter": adapter, "--labels": labels, "--inputs": inputs}
+    if model is None and (needless := [name for name, given in about.items() if given]):
         raise ValueError(f"{' and '.join(needless)} say how a model is asked: give --model as well")
     classifier = None if model is None else Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
     sides = [_columns_of(text, option) for option, texts in (("--original", [original]), ("--revised", revised)) for text in texts]
-    result = score_pairs(
-        file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target
-    )  # fmt: skip
+    with name_options():
+        result = score_pairs(
+            file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target
+        )  # fmt: skip
     print_page(to_page(result))
     _write(out, result)
 

@@ -106,6 +106,6 @@ def test_a_model_with_class_names_of_its_own(tmp_path: Path) -> None:
     assert hits("REFUTES", "SUPPORTS") + hits("SUPPORTS", "REFUTES") == pytest.approx(1, abs=1e-4), "as the classes are named"
     with pytest.raises(ValueError, match="no") as error:
         CliRunner().invoke(app, [*pairs, "--model", str(model)], catch_exceptions=False)
-    assert "yes" in str(error.value)
+    assert all(fact in str(error.value) for fact in ("yes", "--labels"))
     with pytest.raises(ValueError, match=r"--labels.*--model"):
         CliRunner().invoke(app, [*pairs, "--labels", "no=REFUTES"], catch_exceptions=False)
