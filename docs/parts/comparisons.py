@@ -53,7 +53,7 @@ def mean_gain(grid: Grid, method: str, sets: Collection[str]) -> float:
 
 
 def scores_table(
-    grid: Grid, sets: Collection[str], averaged: Collection[str], paper: Mapping[str, Mapping[str, str]] | None = None
+    grid: Grid, sets: Collection[str], averaged: Collection[str], paper: Mapping[str, Mapping[str, str | float | int]] | None = None
 ) -> str:
     """Return mean scores: methods down, sets across, and the mean difference from the baseline over the averaged sets.
 
@@ -70,7 +70,7 @@ def scores_table(
         for corpus, each in cells.items():
             line.append(points(fmean(cell[metric] for cell in each)) if each else "–")
             if paper is not None:
-                line.append(paper.get(method, {}).get(corpus, "–"))
+                line.append(str(paper.get(method, {}).get(corpus, "–")))
         rows.append([*line, _text(gains[method]) if method in gains else ""])
     columns = [name for corpus in sets for name in ([corpus] if paper is None else [corpus, "paper"])]
     return table(["method", "rows", *columns, f"{_mean_of(averaged)} [95 %]"], rows)

@@ -239,8 +239,8 @@ class System:
         Args:
             name: a key of `presets`.
             changes: settings that differ from the preset; `task` also chooses the defaults of that task. `size` is not a setting:
-                it chooses the models of a preset. "hub" has "1.5b" (the default) or "7b", its chat model; "offline" has "small"
-                (the default) or, in systems with `sizes`, "base": models of the papers' size.
+                it chooses the models of a preset. "hub" has "1.5b" (the default) or "7b", its chat model; "offline" has, in
+                systems with `sizes`, "small" (the default) or "base": models of the papers' size.
 
         Raises:
             ValueError: the system does not have this preset, or the size is unknown.

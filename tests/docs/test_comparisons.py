@@ -69,3 +69,12 @@ def test_a_method_is_paired_with_its_control(grid: Grid) -> None:
     assert found.high < 0.5
     (line,) = controls_table(grid, "CrossAug", ["CrossAug, copies"], ["A", "B"]).splitlines()[2:]
     assert line.startswith("| CrossAug − copies | +10.0 [")
+
+
+def test_the_paper_s_figures_stand_beside_ours(grid: Grid) -> None:
+    table = scores_table(grid, ["A"], ["A"], {"CrossAug": {"A": "35.1 ± 0.7"}})
+    header, _, *lines = table.splitlines()
+    assert header == "| method | rows | A | paper | A, difference [95 %] |"
+    found = {line.split(" | ")[0].strip("| "): line.split(" | ")[2:4] for line in lines}
+    assert found["CrossAug"] == ["90.0", "35.1 ± 0.7"]
+    assert found["CrossAug, copies"] == ["80.0", "–"]
