@@ -48,6 +48,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "compare_ccg": comparisons.ccg_table,
     "compare_ccg_controls": comparisons.ccg_controls_table,
     "compare_reviews": comparisons.reviews_table,
+    "compare_reviews_controls": comparisons.reviews_controls_table,
     "systems": systems.systems_table,
     "baselines": systems.baselines_table,
     "endpoints": systems.endpoints_table,

@@ -160,6 +160,15 @@ def ccg_controls_table() -> str:
 # --- Revisions of reviews
 
 
+REVIEWS = "compare_classification"
+REVISIONS = "250 revisions"
+
+
 def reviews_table() -> str:
     """Return the scores of reviews, their revisions and further reviews."""
-    return scores_table(grid("compare_classification"), ("reviews", "revised reviews"), ["revised reviews"])
+    return scores_table(grid(REVIEWS), ("reviews", "revised reviews"), ["revised reviews"])
+
+
+def reviews_controls_table() -> str:
+    """Return revisions less their controls."""
+    return controls_table(grid(REVIEWS), REVISIONS, ("copies", "250 further reviews"), ["revised reviews"])
