@@ -62,7 +62,7 @@ def _train(
     training, held_out, dropped = divide_rows(parsed)
     if "label" in training.column_names:  # of all rows: the first rows may lack a label
         parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
-    training = training if limit is None else training.select(range(min(limit, len(training))))
+    training = _first(parsed, training, limit)
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
@@ -110,13 +110,22 @@ def plan_training(recipe: Mapping[str, Any], *, where: str = "the recipe", limit
     check_weights(hp.model, f"{where}: {parsed.start}")
     training, held_out, _ = divide_rows(parsed)
     limit = parsed.limit if limit is None else limit
-    rows = len(training) if limit is None else min(limit, len(training))
+    rows = len(_first(parsed, training, limit))
     steps = count_steps(hp, rows)
     return {
         "rows": {"train": rows, "held_out": len(held_out)}, "steps": steps, "exact": hp.max_steps is not None,
         "passes": round(steps * hp.batch_size / max(rows, 1), 2), "batch_size": hp.batch_size,
         "micro_batch_size": hp.micro_batch_size or hp.batch_size, "gradient_checkpointing": hp.gradient_checkpointing,
     }  # fmt: skip
+
+
+def _first(recipe: kinds.TrainRecipe, rows: Dataset, limit: int | None) -> Dataset:
+    """Select the first rows, and warn if a classifier's rows all have one label: many files are sorted by label."""
+    rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
+    classifier = isinstance(recipe, kinds.VerifierRecipe | kinds.RelationRecipe | kinds.ModelRecipe)
+    if classifier and "label" in rows.column_names and len(found := set(rows["label"])) == 1:
+        log.warning("all %d training rows have the label %s, and a model learns to say only that: take others", len(rows), *found)
+    return rows
 
 
 def select_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, int]:

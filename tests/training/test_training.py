@@ -37,7 +37,7 @@ from hfcf.engines.classifier import Classifier
 from hfcf.engines.generator import PROMPT, Generator
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.hub.previous_run import ExistingResultError
-from hfcf.pipeline.train import select_rows, train
+from hfcf.pipeline.train import plan_training, select_rows, train
 from hfcf.pipeline.training_recipes import parse_train
 from hfcf.pipeline.trainings import load_evaluation_sets
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
@@ -610,6 +610,10 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     with caplog.at_level(logging.WARNING):
         train(recipe, tmp_path / "two")
     assert set(json.loads((tmp_path / "two" / "config.json").read_text())["label2id"]) == {SUPPORTS, REFUTES}
+    alone = "training rows have the label"
+    assert alone not in caplog.text
+    plan_training(recipe, limit=1)
+    assert alone in caplog.text, "one row has one label"
     assert re.search(r"\d+ of 4 rows have more than max_length=24 tokens, and are cut", caplog.text)
     third = [
         {**row, "id": f"n{i}", "group_id": f"n{i}", "claim": f"New {i}.", "label": NOT_ENOUGH_INFO} for i, row in enumerate(rows(4))
