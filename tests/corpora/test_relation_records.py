@@ -192,7 +192,8 @@ def test_a_challenge_set_is_scored_by_a_comparison(challenge: Path) -> None:
         assert ds["id"] == ["1:flipped"]
         assert ds["label"] == [DESTINATION]
         assert ds["tokens"][0][2:4] == ["went", "to"]
-    mine = {"corpus": "relations", "data_files": str(write(challenge.parent / "mine.jsonl", ROW))}
+    other = {**ROW, "id": "2", "tokens": [*TOKENS[:2], "went", "to", *TOKENS[4:]], "label": DESTINATION}
+    mine = {"corpus": "relations", "data_files": str(write(challenge.parent / "mine.jsonl", ROW, other))}
     column = {"name": "Own", "test": {"corpus": "relations", "data_dir": "challenge", "split": "test"}}
     files: dict[str, Any] = {
         "name": "Files",
