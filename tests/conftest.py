@@ -4,10 +4,13 @@ import gc
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 # Before any library reads them: Hugging Face's read their paths once, and tests run in one process a core with one thread each.
@@ -105,6 +108,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[
 def tiny_model(shared: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], str]:
     """`tiny_model("t5")` is the folder of a tiny random model: classifier, verifier, t5, bart or gpt2."""
     return lambda kind: str(shared(kind, getattr(tiny, kind)))
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """`benchmark("rules")` is the script of that name in `benchmarks/`, as a new module."""
+
+    def load(name: str) -> ModuleType:
+        monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return import_module(name)
+
+    return load
 
 
 @pytest.fixture(scope="session")

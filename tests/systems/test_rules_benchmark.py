@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -11,18 +10,10 @@ from datasets import Dataset
 
 from hfcf.systems import system_class
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(FOLDER)
-    spec = importlib.util.spec_from_file_location("rules", FOLDER / "rules.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark("rules")
 
 
 def test_every_rule_is_a_setting_and_can_be_switched_off_with_its_group(script: ModuleType) -> None:

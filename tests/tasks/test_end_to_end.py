@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -21,26 +20,20 @@ from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS, TASK, re
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    monkeypatch.syspath_prepend(FOLDER)
-    return import_module
-
-
 def row(claim: str, label: str = REFUTES, **more: Any) -> dict[str, Any]:
     return {"id": claim, "claim": claim, "evidence": [{"title": "Rome", "text": "Rome is old."}], "label": label, **more}
 
 
-def test_a_verdict_belongs_to_text_and_label(script: Callable[[str], ModuleType]) -> None:
-    verdicts = script("verdicts")
+def test_a_verdict_belongs_to_text_and_label(benchmark: Callable[[str], ModuleType]) -> None:
+    verdicts = benchmark("verdicts")
     item = row("Rome is new.")
     assert verdicts.pair_key(item) == verdicts.pair_key({**item, "id": "other", "system": "race"})
     assert verdicts.pair_key(item) != verdicts.pair_key({**item, "label": SUPPORTS})
     assert verdicts.pair_key(item) != verdicts.pair_key(row("Rome is old."))
 
 
-def test_the_draw_depends_on_the_rows_alone(script: Callable[[str], ModuleType]) -> None:
-    verdicts = script("verdicts")
+def test_the_draw_depends_on_the_rows_alone(benchmark: Callable[[str], ModuleType]) -> None:
+    verdicts = benchmark("verdicts")
     rows = [row(f"Rome has {n} hills.") for n in range(50)]
     drawn = verdicts.draw_pairs([*rows, *rows], 20)
     assert len({answer["claim"] for answer in drawn}) == 20
@@ -48,8 +41,8 @@ def test_the_draw_depends_on_the_rows_alone(script: Callable[[str], ModuleType])
     assert len(verdicts.draw_pairs(rows[:3], 20)) == 3
 
 
-def test_right_is_the_label_that_the_reader_gave(script: Callable[[str], ModuleType]) -> None:
-    verdicts = script("verdicts")
+def test_right_is_the_label_that_the_reader_gave(benchmark: Callable[[str], ModuleType]) -> None:
+    verdicts = benchmark("verdicts")
     rows = [row(f"Rome has {n} hills.") for n in range(4)]
     said = zip(rows, [(REFUTES, True), (REFUTES, False), (NOT_ENOUGH_INFO, True)], strict=False)
     known = {verdicts.pair_key(name): {"label": label, "sound": sound} for name, (label, sound) in said}
@@ -61,8 +54,8 @@ def test_right_is_the_label_that_the_reader_gave(script: Callable[[str], ModuleT
     assert verdicts.count_right([], known).share(0) is None
 
 
-def test_the_verdicts_fit_their_rows(script: Callable[[str], ModuleType]) -> None:
-    verdicts, file = script("verdicts"), FOLDER / "end_to_end_verdicts.jsonl"
+def test_the_verdicts_fit_their_rows(benchmark: Callable[[str], ModuleType]) -> None:
+    verdicts, file = benchmark("verdicts"), FOLDER / "end_to_end_verdicts.jsonl"
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len(verdicts.load_verdicts(file)) == len(lines)
     for row in lines:
@@ -71,8 +64,8 @@ def test_the_verdicts_fit_their_rows(script: Callable[[str], ModuleType]) -> Non
         assert isinstance(row["sound"], bool)
 
 
-def test_rates_with_and_without_training(script: Callable[[str], ModuleType]) -> None:
-    verdicts, end_to_end = script("verdicts"), script("end_to_end")
+def test_rates_with_and_without_training(benchmark: Callable[[str], ModuleType]) -> None:
+    verdicts, end_to_end = benchmark("verdicts"), benchmark("end_to_end")
     made = end_to_end.Outcome(accepted=[{}] * 30, proposed=None, cpu=180.0, training=120.0, wall=200.0)
     rates = end_to_end.rates(made, verdicts.Reading(drawn=20, read=20, label_right=10, fully_right=5))
     assert (rates["accepted_per_minute"], rates["with_training"]) == (30, 10)
@@ -82,11 +75,11 @@ def test_rates_with_and_without_training(script: Callable[[str], ModuleType]) ->
 
 
 def test_a_peer_is_judged_by_the_verifier_and_the_judge(
-    script: Callable[[str], ModuleType], tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+    benchmark: Callable[[str], ModuleType], tiny_model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hfcf.systems import crossaug
 
-    end_to_end, verifier = script("end_to_end"), Model(tiny_model("verifier"))
+    end_to_end, verifier = benchmark("end_to_end"), Model(tiny_model("verifier"))
     monkeypatch.setitem(crossaug.OFFLINE, "verifier", verifier)
     monkeypatch.setitem(crossaug.OFFLINE, "judges", (Model(verifier.name, dtype="float32"),))
 
@@ -106,9 +99,9 @@ def test_a_peer_is_judged_by_the_verifier_and_the_judge(
 
 
 def test_the_table_and_the_drawn_rows(
-    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    benchmark: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    end_to_end, common = script("end_to_end"), {"group_id": "1", "corpus": "c", "split": "train"}
+    end_to_end, common = benchmark("end_to_end"), {"group_id": "1", "corpus": "c", "split": "train"}
     ds = Dataset.from_list([row(f"Rome is {n}.", SUPPORTS, **common) for n in "abc"], features=TASK.features)
 
     def work(some: Dataset) -> Any:
@@ -127,8 +120,8 @@ def test_the_table_and_the_drawn_rows(
     assert "three rows" in capsys.readouterr().out
 
 
-def test_a_blank_gets_the_best_other_words(script: Callable[[str], ModuleType]) -> None:
-    rewriters, claim = script("rewriters"), "Rome is old."
+def test_a_blank_gets_the_best_other_words(benchmark: Callable[[str], ModuleType]) -> None:
+    rewriters, claim = benchmark("rewriters"), "Rome is old."
     assert rewriters.filled(claim, (8, 11), ["Old", "new", "big", "far", "red"]) == ["Rome is new.", "Rome is big.", "Rome is far."]
     drawn = rewriters.blanks(claim, Random(1))
     assert [claim[start:end] for start, end in drawn] == ["Rome", "is", "old"]

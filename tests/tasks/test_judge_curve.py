@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -16,18 +15,10 @@ from hfcf.core.model import Model
 from hfcf.tasks.ensemble import Verdict
 from hfcf.tasks.verification import NOT_ENOUGH_INFO, REFUTES, SUPPORTS
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(FOLDER)
-    spec = importlib.util.spec_from_file_location("judge_curve", FOLDER / "judge_curve.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark("judge_curve")
 
 
 def ruling(label: str, *said: tuple[str, float]) -> Verdict:

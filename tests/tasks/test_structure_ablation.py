@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sys
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,19 +24,13 @@ ROW = row("sup", "(s1, s2) → s3 → s4 (s4, s5) → Claim", "SUPPORTS")
 
 
 @pytest.fixture
-def arms(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return load("structure_arms", monkeypatch)
+def arms(benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark("structure_arms")
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return load("structure_table", monkeypatch)
-
-
-def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    return import_module(name)
+def script(benchmark: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark("structure_table")
 
 
 def shown(arms: ModuleType, name: str) -> str:
