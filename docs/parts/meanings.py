@@ -19,7 +19,7 @@ COLUMNS = {
     "modification": "`modified`, or why the evidence was not changed",
     "writer": "what wrote the negative claim",
     "causal_terms": "positions of the words that determine the relation",
-    "preliminary_terms, syntactic_terms, semantic_terms": "those that were tried first; those on a path in either graph",
+    "preliminary_terms": "those that were tried first",
     "term_places": "the place of each word of the paths in its graph",
     "new_relations": "relations that the entities can have",
     "passages": "the passages found for the question",

@@ -9,6 +9,7 @@ from typing import Any
 from hfcf.core.decisions import DIGITS
 from hfcf.core.stage import Reject
 from hfcf.text.check import shorten
+from hfcf.text.normalise import normalise
 
 Candidate = dict[str, Any]
 
@@ -28,6 +29,15 @@ def accepted(row: Mapping[str, Any]) -> Any:
 def reject(candidate: Candidate, stage: str, reason: str) -> Candidate:
     """Return the candidate with a verdict against it."""
     return {**candidate, "status": {"accepted": False, "stage": stage, "reason": shorten(reason)}}
+
+
+def reject_repeats(candidates: Sequence[Candidate], texts: Sequence[str], stage: str) -> list[Candidate]:
+    """Reject each candidate whose text an earlier one has, but for case, spaces and punctuation."""
+    keys = [normalise(text) for text in texts]
+    return [
+        reject(each, stage, "repeats an earlier candidate") if undecided(each) and keys[i] in keys[:i] else each
+        for i, each in enumerate(candidates)
+    ]
 
 
 def accept(candidate: Candidate, stage: str) -> Candidate:

@@ -280,8 +280,8 @@ def balanced_sample(ds: Dataset, n: int, seed: int, shares: Mapping[str, float] 
     """Draw a sample, class-balanced or at the shares of labels that are given, for low-resource comparisons.
 
     The sample depends only on the row ids and the seed, not on their order. A larger sample with the same seed contains the
-    smaller sample. If `n` is not a multiple of the number of labels, the alphabetically first labels get an extra row. Rows without
-    labels give a plain sample.
+    smaller sample. If `n` is not a multiple of the number of labels, the alphabetically first labels get an extra row. A row whose
+    label is null is left out; rows without a column of labels give a plain sample.
 
     Args:
         ds: the rows.
@@ -299,7 +299,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int, shares: Mapping[str, float] 
         raise ValueError(f"n must be at least 1, got {n}")
     ds = without_format(ds)
     ids, labels = list(ds["id"]), list(ds["label"]) if "label" in ds.features else [""] * len(ds)
-    available = dict(sorted(Counter(labels).items()))
+    available = dict(sorted(Counter(label for label in labels if label is not None).items()))
     if unknown := set(shares or ()) - set(available):
         raise ValueError(f"shares: {', '.join(sorted(unknown))}: no row has this label; the labels are {', '.join(available)}")
     weights = dict.fromkeys(available, 1.0) if shares is None else {label: shares.get(label, 0.0) for label in available}
@@ -314,7 +314,7 @@ def balanced_sample(ds: Dataset, n: int, seed: int, shares: Mapping[str, float] 
         raise ValueError(f"a sample of {n:,} rows needs {needs}; there are {counts}")
     ranks, chosen = [hashlib.sha256(f"{seed}:{row_id}".encode()).digest() for row_id in ids], []
     for i in sorted(range(len(ds)), key=ranks.__getitem__):
-        if quota[labels[i]]:
+        if labels[i] is not None and quota[labels[i]]:
             quota[labels[i]] -= 1
             chosen.append(i)
     return ds.select(sorted(chosen))

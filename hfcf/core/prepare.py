@@ -6,6 +6,7 @@ the run. So every column that a system's stages fill exists, null and typed, bef
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 from hfcf.core.columns import as_tables, without_format
 from hfcf.core.schema import LOAD
 from hfcf.core.task import task_of
+
+log = logging.getLogger(__name__)
 
 AnyDataset = TypeVar("AnyDataset", Dataset, IterableDataset, DatasetDict, IterableDatasetDict)
 
@@ -75,10 +78,17 @@ def clear_outputs(ds: Any, stages: Iterable[Any]) -> Any:
     """Set the columns that stages fill, and the status, to null if an earlier run filled them.
 
     Without this, a stage skips a row that the earlier run rejected. A row that the later run rejects would keep the counterfactuals
-    of the earlier run. A column that a stage reads before any stage fills it belongs to the rows and stays.
+    of the earlier run. A column that a stage reads before any stage fills it belongs to the rows and stays. A warning names the
+    columns that hold values although no earlier run decided about a row, because they may be the user's; streams give none.
     """
     columns = [column for column in _filled(stages) if column in (ds.features or ())]
-    if not columns or (isinstance(ds, Dataset) and not _has_result(ds, columns)):
+    if isinstance(ds, Dataset):
+        filled, ran = _find_results(ds, columns)
+        if not filled and not ran:
+            return ds
+        if not ran:
+            log.warning("the values of %s are cleared, because the stages fill it: rename a column of yours", ", ".join(filled))
+    if not columns:
         return ds
     kwargs: dict[str, Any] = {"fn_kwargs": {"columns": columns}, "features": ds.features}
     tables = (ds if isinstance(ds, Dataset) else as_tables(ds)).with_format("arrow")
@@ -94,13 +104,14 @@ def _filled(stages: Iterable[Any]) -> list[str]:
     return [column for column in filled if column not in inputs]
 
 
-def _has_result(ds: Dataset, columns: list[str]) -> bool:
-    for batch in ds.select_columns(columns).with_format("arrow").iter(batch_size=10_000):
-        if any(column != "status" and batch[column].null_count < len(batch) for column in columns):
-            return True
-        if "status" in columns and pc.any(pc.not_equal(pc.struct_field(batch["status"], "stage"), LOAD)).as_py():
-            return True
-    return False
+def _find_results(ds: Dataset, columns: list[str]) -> tuple[list[str], bool]:
+    """Return the columns that hold values, and whether a stage of an earlier run has decided about a row."""
+    filled, ran = set[str](), False
+    for batch in ds.select_columns(columns).with_format("arrow").iter(batch_size=10_000) if columns else ():
+        filled |= {column for column in columns if column != "status" and batch[column].null_count < len(batch)}
+        if "status" in columns and not ran:
+            ran = bool(pc.any(pc.not_equal(pc.struct_field(batch["status"], "stage"), LOAD)).as_py())
+    return sorted(filled), ran
 
 
 def _empty(table: pa.Table, columns: list[str]) -> pa.Table:

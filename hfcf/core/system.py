@@ -267,10 +267,23 @@ class System:
         return cls(**{**preset, **changes})
 
     def replace(self, **changes: Any) -> Self:
-        """Return a system with changed settings; a stage whose settings are equal keeps what it learned."""
-        new = type(self)(**{**self._values, **changes})
-        kept = {name: old for name, old in self._stages.items() if _same_settings(old, new._stages[name])}
-        return new._with(kept)
+        """Return a system with changed settings.
+
+        A stage keeps what it learned if its settings, and those of the stages that filled the columns it learned from, are equal.
+        With another `task`, settings that have the old task's defaults get those of the new task.
+        """
+        old, new = (self._defaults(task) for task in (self._values.get("task"), changes.get("task", self._values.get("task"))))
+        values = {name: new[name] if value == old[name] != new[name] else value for name, value in self._values.items()}
+        system = type(self)(**{**values, **changes})
+        changed = {name for name, stage in self._stages.items() if not _same_settings(stage, system._stages[name])}
+        kept = {name: stage for name, stage in self._stages.items() if not changed & {name, *self._before(stage)}}
+        return system._with(kept)
+
+    @classmethod
+    def _defaults(cls, task: Any) -> dict[str, Any]:
+        """Return the defaults of the settings for a task's rows."""
+        given = cls.by_task.get(task, {})
+        return {name: setting.validate(given[name]) if name in given else setting.default for name, setting in cls.schema.items()}
 
     def _with(self, stages: Mapping[str, Stage]) -> Self:
         """Return a system with some stages replaced."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from hfcf.text.normalise import unbracket
@@ -30,6 +30,11 @@ class Lifetime(NamedTuple):
 def find_years(text: str) -> list[int]:
     """List the years of a text, in order."""
     return [int(year) for year in _YEARS.findall(text)]
+
+
+def replace_years(text: str, change: Callable[[int], int]) -> str:
+    """Write other years in the places of a text's years."""
+    return _YEARS.sub(lambda year: str(change(int(year[0]))), text)
 
 
 def find_lifetimes(texts: Iterable[str]) -> list[Lifetime]:

@@ -8,7 +8,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from hfcf.text.entities import NUMBER_WORDS
-from hfcf.text.normalise import unbracket
+from hfcf.text.normalise import BRACKETS
 from hfcf.text.phrase_match import WORD_START
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
@@ -34,7 +34,14 @@ class Conversion(NamedTuple):
 
 def find_conversions(text: str) -> list[Conversion]:
     """Find quantities with a conversion in brackets. Temperatures are not found: their sides are not in proportion."""
-    return [Conversion(m["quantity"], m["n"], m["other"], m["k"]) for m in _CONVERSION.finditer(unbracket(text))]
+    return [Conversion(m["quantity"], m["n"], m["other"], m["k"]) for m in _conversions(text)]
+
+
+def _conversions(text: str) -> list[re.Match[str]]:
+    """Match quantities with a conversion, at their places in the text; names of brackets count as brackets."""
+    for name, bracket in BRACKETS.items():
+        text = text.replace(name, bracket.ljust(len(name)) if bracket == "(" else bracket.rjust(len(name)))
+    return [*_CONVERSION.finditer(text)]
 
 
 def convert(changes: Mapping[str, str], texts: Iterable[str], tagged: Iterable[str] = ()) -> dict[str, str]:
@@ -66,17 +73,18 @@ def rebalance(source: str, text: str) -> str:
     >>> rebalance("It is 330 metres (1,083 ft) tall.", "It is 290 metres (1,083 ft) tall.")
     'It is 290 metres (952 ft) tall.'
     """
-    before, after = find_conversions(source), find_conversions(text)
+    before, after = find_conversions(source), _conversions(text)
     if len(before) != len(after):
         return text
-    for old, new in zip(before, after, strict=True):
-        changed = old.number != new.number, old.converted != new.converted
+    for old, new in reversed([*zip(before, after, strict=True)]):  # from right to left, so that places stay
+        changed = old.number != new["n"], old.converted != new["k"]
+        side = None
         if changed == (True, False) and _value(old.number):
-            other = _written(_value(old.converted) * _value(new.number) / _value(old.number), old.converted)
-            text = text.replace(f"({new.other}", f"({new.other.replace(new.converted, other, 1)}", 1)
+            side, number = "k", _written(_value(old.converted) * _value(new["n"]) / _value(old.number), old.converted)
         elif changed == (False, True) and _value(old.converted):
-            number = _written(_value(old.number) * _value(new.converted) / _value(old.converted), old.number)
-            text = text.replace(new.quantity, new.quantity.replace(new.number, number, 1), 1)
+            side, number = "n", _written(_value(old.number) * _value(new["k"]) / _value(old.converted), old.number)
+        if side:
+            text = text[: new.start(side)] + number + text[new.end(side) :]
     return text
 
 

@@ -16,10 +16,11 @@ from hfcf.core.stage import StageError
 from hfcf.core.task import get_task
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines.eda import EDA
-from hfcf.systems.crossaug import CrossPairs
+from hfcf.systems.crossaug import CrossPairs, GenerateNegativeClaim
 from hfcf.systems.race.edit import EditEvidence
 from hfcf.tasks.verification import TASK
 
+NEGATIVE = GenerateNegativeClaim(generator="planted")
 EVIDENCE = [{"title": "Nile", "text": "The Nile flows through Egypt."}]
 COMMON = {"corpus": "made", "split": "train"}
 CLAIMS = [
@@ -218,3 +219,25 @@ def test_half_a_surrogate_pair_rejects_its_row_alone() -> None:
     assert ds["status"][0] is None
     for status, place in zip(ds["status"][1:], ("the claim", "the title of evidence piece 0"), strict=True):
         assert f"{place} holds half of a surrogate pair" in status["reason"]
+
+
+def test_a_column_of_one_s_own_that_a_stage_fills_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    own = rows().add_column("negative_claim", ["mine"] * len(CLAIMS))
+    cleared = clear_outputs(own, [NEGATIVE])
+    assert set(cleared["negative_claim"]) == {None}
+    assert "negative_claim" in caplog.text
+    caplog.clear()
+    clear_outputs(EDA()(rows()), EDA().stages)  # an earlier run filled these
+    assert not caplog.text
+
+
+def test_a_sample_leaves_rows_without_a_label_out() -> None:
+    labelled = Dataset.from_dict({"id": ["1", "2", "3"], "label": ["a", "b", None]})
+    assert balanced_sample(labelled, 2, seed=13)["label"] == ["a", "b"]
+
+
+def test_with_another_task_come_its_defaults() -> None:
+    llm = hfcf.LLM(model="llm:any")
+    assert (llm.max_tokens, llm.replace(task="classification").max_tokens) == (256, 1024)
+    assert llm.replace(task="classification").replace(task="verification").max_tokens == 256
+    assert hfcf.LLM(model="llm:any", max_tokens=99).replace(task="classification").max_tokens == 99

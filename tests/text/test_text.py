@@ -237,3 +237,9 @@ def test_a_change_inside_a_negation_turns_no_label(claim: str, other: str, flips
 )
 def test_quantities_in_two_units_keep_their_ratio(text: str, fits: bool) -> None:
     assert (why_out_of_proportion("It is 330 metres (1,083 ft) tall.", text) is None) is fits
+
+
+def test_the_changed_side_of_a_quantity_is_changed_where_it_stands() -> None:
+    changed = rebalance("It is 15 km from the 5 km (3 mi) route.", "It is 15 km from the 5 km (4 mi) route.")
+    assert changed == "It is 15 km from the 7 km (4 mi) route."
+    assert rebalance("5 km -LRB- 3 mi -RRB- long", "5 km -LRB- 6 mi -RRB- long") == "10 km -LRB- 6 mi -RRB- long"

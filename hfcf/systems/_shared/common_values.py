@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 
@@ -25,6 +26,7 @@ _PLACES = _NAMES.split()
 _WORDS = {"Month": _MONTH.split(), "Day": _DAY.split(), "Season": _SEASON.split(), "Ordinal": _ORDINAL.split()}
 _ROUND = (10, 12, 14, 15, 16, 18, 20, 22, 24, 25, 27, 30, 32, 36, 40, 45, 48, 50, 54, 60, 64, 70, 75, 80, 85, 90, 95)
 _LAST_YEAR, _LAST_DAY = 2020, 28
+_NUMBER = re.compile(r"[0-9]+(,[0-9]+)*(\.[0-9]+)?")
 _YEARS, _TIMES, _TRIES = 40, 4, 30
 """How many years away, and how many times larger or smaller a value may be; how many are drawn."""
 
@@ -65,7 +67,12 @@ def choices(token: str, kind: str, type_: str) -> list[str]:
 
 
 def _near_numbers(number: str) -> list[str]:
-    """List round numbers that are at most `_TIMES` larger or smaller, with as many decimals and the same thousands separator."""
+    """List round numbers that are at most `_TIMES` larger or smaller, with as many decimals and the same thousands separator.
+
+    What is no number, such as "10²" and "1.2.3", has none.
+    """
+    if not _NUMBER.fullmatch(number):
+        return []
     value, decimals = float(number.replace(",", "")), len(number.partition(".")[2])
     unit = 10.0**-decimals
     scaled = (n * unit * 10**power for power in range(-1, 12) for n in _ROUND)

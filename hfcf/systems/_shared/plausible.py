@@ -12,7 +12,7 @@ from hfcf.engines.label_preserving import says_same
 from hfcf.systems._shared.common_values import common_values
 from hfcf.text.entities import EntityTable, choose_new, value_shape
 from hfcf.text.evidence import evidence_texts
-from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order
+from hfcf.text.lifetimes import find_lifetimes, find_years, keeps_order, replace_years
 from hfcf.text.quantities import find_numbers
 
 
@@ -65,14 +65,22 @@ class Draw:
             elif new := self._substitute(value, type_):
                 for year in find_years(new):
                     new = new.replace(str(year), str(self.changed[years[0]]))
+        elif linked:
+            new = self._shifted(value, linked[0])
+            new = new if self._fits(value, type_, years, new) else None
         else:
             new = self._substitute(value, type_, partial(self._fits, value, type_, years))
-            if new is not None and years:
-                self.changed.update(zip(years, find_years(new), strict=True))
-                self.years.update(self.changed)
+        if new is not None and years:
+            self.changed.update(zip(years, find_years(new), strict=True))
+            self.years.update(self.changed)
         if new is not None:
             self.texts.append(new)
         return new
+
+    def _shifted(self, value: str, linked: int) -> str:
+        """Return a date whose years keep their distance from one that has changed."""
+        by = self.changed[linked] - linked
+        return replace_years(value, lambda year: self.changed.get(year, year + by))
 
     def _substitute(self, value: str, type_: str, fits: Callable[[str], bool] | None = None) -> str | None:
         """Draw a value of the table, or else a common value."""

@@ -44,9 +44,9 @@ class FindPaths(Stage):
     """Find the words on the shortest paths between a row's entities in its graphs. One is syntactic, one semantic.
 
     Input columns: `tokens`, `head`, `tail`, `label`; `syntactic_terms` and `semantic_terms`, which a corpus may have. Output
-    columns: these two columns, filled where they were null; `causal_terms`, both together, sorted; and `term_places`. A place
-    has the Penn tag of a term, its dependency and the graphs whose path it is on: "VBN acl both". Rows of the label "Other",
-    rows whose entities overlap, and rows that have no word on a path are rejected.
+    columns: `causal_terms`, the words on a path, sorted; and `term_places`. A place has the Penn tag of a term, its dependency
+    and the graphs whose path it is on: "VBN acl both". Rows of the label "Other", rows whose entities overlap, and rows that have
+    no word on a path are rejected.
 
     CCG's release of SemEval has the paths that its authors' parsers found (`hfcf.load("ccg_semeval", …)` from the .json); they are
     taken as they are. Else the syntactic graph is the dependency tree, and the semantic graph a substitute (`semantic_edges`).
@@ -56,19 +56,15 @@ class FindPaths(Stage):
 
     >>> row = {"id": "1", "tokens": "shoes made from leather".split(), "label": "x", "status": None}
     >>> row |= {"head": {"start": 0, "end": 1, "type": None}, "tail": {"start": 3, "end": 4, "type": None}}
-    >>> row |= dict.fromkeys(["syntactic_terms", "semantic_terms", "causal_terms", "term_places"])
+    >>> row |= dict.fromkeys(["causal_terms", "term_places"])
     >>> FindPaths(parser=Parser(backend="spacy", model=Model("offline:spacy")))(row)["term_places"]
     ['VBN acl both', 'IN prep both']
     """
 
-    inputs: ClassVar = {
-        **TASK.columns, "label": schema.TEXT,
-        "syntactic_terms": List(schema.INT), "semantic_terms": List(schema.INT),
-    }  # fmt: skip
-    outputs: ClassVar = {
-        "syntactic_terms": List(schema.INT), "semantic_terms": List(schema.INT),
-        "causal_terms": List(schema.INT), "term_places": List(schema.TEXT),
-    }  # fmt: skip
+    VERSION: ClassVar[str] = "2"
+    inputs: ClassVar = {**TASK.columns, "label": schema.TEXT}
+    optional: ClassVar = {"syntactic_terms": List(schema.INT), "semantic_terms": List(schema.INT)}
+    outputs: ClassVar = {"causal_terms": List(schema.INT), "term_places": List(schema.TEXT)}
 
     parser: Parser = STANZA
 
@@ -191,16 +187,15 @@ def _mark_paths(row: Mapping[str, Any], parse: Mapping[str, Any]) -> dict[str, A
     graphs = {"syntactic": syntactic_edges(parse), "semantic": semantic_edges(parse, row["tokens"])}
     paths = {}
     for name, edges in graphs.items():
-        terms_of_corpus = row[f"{name}_terms"]
+        terms_of_corpus = row.get(f"{name}_terms")
         group = shortest_path(edges, *spans(row)) if terms_of_corpus is None else terms_of_corpus
         paths[name] = sorted(words & set(group or []))
     terms = sorted({*paths["syntactic"], *paths["semantic"]})
-    columns = {"syntactic_terms": paths["syntactic"], "semantic_terms": paths["semantic"]}
     if not terms:
-        return Reject("no word is on a path between the entities", **columns)
+        return Reject("no word is on a path between the entities")
     both = {i: [name for name in graphs if i in paths[name]] for i in terms}
     places = [f"{parse['tags'][i]} {parse['deps'][i]} {both[i][0] if len(both[i]) == 1 else 'both'}" for i in terms]
-    return {**columns, "causal_terms": terms, "term_places": places}
+    return {"causal_terms": terms, "term_places": places}
 
 
 def syntactic_edges(parse: Mapping[str, Any]) -> Edges:

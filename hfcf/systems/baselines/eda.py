@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from hfcf.core.candidates import reject, settle, undecided
+from hfcf.core.candidates import reject_repeats, settle
 from hfcf.core.settings import Positive
 from hfcf.core.stage import Reject, Stage
 from hfcf.core.system import System
@@ -16,7 +16,6 @@ from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.systems.baselines._shared.word_edits import eda
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.rewriting import candidate_columns, edit_columns, rewriting_of, rng_for
-from hfcf.text.normalise import normalise
 
 __all__ = ["EDA", "RewriteEda", "eda"]
 
@@ -48,11 +47,8 @@ class RewriteEda(Stage):
         rewriting = rewriting_of(self.task)
         rng = rng_for(self, self.task, row["id"])
         made = eda(rewriting.readable(row), rng, alpha=self.alpha, num_augmentations=self.num_augmentations)
-        texts = [normalise(text) for text in made]
         candidates = [rewriting.rewritten(row, text, row["label"], self.name) for text in made]
-        for i, new in enumerate(candidates):
-            if undecided(new) and texts[i] in texts[:i]:
-                candidates[i] = reject(new, self.name, "repeats an earlier candidate")
+        candidates = reject_repeats(candidates, made, self.name)
         answer = settle(candidates, f"the {rewriting.noun} has none of the letters a–z, and EDA reads no others")
         if isinstance(answer, Reject):
             raise answer

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from hfcf import prompts
 from hfcf.core.bound_stage import BoundStage
-from hfcf.core.candidates import log_probability, reject, settle
+from hfcf.core.candidates import log_probability, reject, reject_repeats, settle
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.public_models import chat_model
 from hfcf.core.settings import Positive, Prompted, TrainedBy, check_search
@@ -31,9 +31,9 @@ class RewriteParaphrase(Stage):
     """Rewrite a text in other words, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
-    `candidates`, best first. A paraphrase that repeats its source, has no letters, was cut off, or has a negation where its
-    source has none (or the other way round) is rejected. So is a paraphrase of a sentence that does not have the entities once
-    each and in their order. A row is rejected if its text is longer than the model reads.
+    `candidates`, best first. A paraphrase that repeats its source or a better one, has no letters, was cut off, or has a negation
+    where its source has none (or the other way round) is rejected. So is a paraphrase of a sentence that does not have the entities
+    once each and in their order. A row is rejected if its text is longer than the model reads.
 
     Args:
         generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
@@ -124,6 +124,7 @@ def rewrites(
             problem = text_problem(text, f"the new {rewriting.noun}") or why_negated_otherwise(rewriting.readable(row), text)
             new = reject(new, stage, problem) if problem else new
         candidates.append(new)
+    candidates = reject_repeats(candidates, [hypothesis["text"] for hypothesis in answer], stage)
     return settle(candidates, "the model wrote nothing")
 
 

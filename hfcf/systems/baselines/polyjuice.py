@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from datasets import Dataset, IterableDataset
 
 from hfcf.core import edits
-from hfcf.core.candidates import Candidate, log_probability, reject, settle
+from hfcf.core.candidates import Candidate, log_probability, reject, reject_repeats, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive, check_search
 from hfcf.core.stage import Reject, Stage
@@ -34,7 +34,6 @@ from hfcf.tasks.rewriting import (
     rewriting_of,
 )
 from hfcf.text.check import text_problem
-from hfcf.text.normalise import normalise
 
 PERTURB, BLANK, SEP, ANSWER, EMPTY = MARKS = ("<|perturb|>", "[BLANK]", "[SEP]", "[ANSWER]", "[EMPTY]")
 """The marks of the model's language, plain text to its tokenizer."""
@@ -164,8 +163,7 @@ class RewritePolyjuice(Stage):
     def _candidates(
         self, rewritten: Callable[..., Candidate], beginning: str, hypotheses: Sequence[Mapping[str, Any]]
     ) -> list[Candidate]:
-        candidates: list[Candidate] = []
-        texts: set[str] = set()
+        candidates, texts = list[Candidate](), list[str]()
         for hypothesis in hypotheses:
             text, fault = f"{beginning} {hypothesis['text']}".strip(), None
             try:
@@ -173,13 +171,9 @@ class RewritePolyjuice(Stage):
             except ValueError as error:
                 fault = str(error) if hypothesis["finished"] else f"is cut off at {self.max_new_tokens} tokens"
             new = rewritten(text=text, scores=log_probability(hypothesis))
-            if fault is not None:
-                new = reject(new, self.name, fault)
-            elif normalise(text) in texts:
-                new = reject(new, self.name, "repeats a better answer")
-            texts.add(normalise(text))
-            candidates.append(new)
-        return candidates
+            texts.append(text)
+            candidates.append(new if fault is None else reject(new, self.name, fault))
+        return reject_repeats(candidates, texts, self.name)
 
 
 class Polyjuice(System):

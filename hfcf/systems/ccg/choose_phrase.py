@@ -17,6 +17,7 @@ from hfcf.systems.ccg.predicate import Gap, Parse, find_gap, why_broken
 from hfcf.systems.ccg.terms import head_word, order
 from hfcf.tasks.relation import TASK, candidate, spans, token_edits
 from hfcf.tasks.rewriting import plain
+from hfcf.text.words import takes_an
 
 Row = Mapping[str, Any]
 RowPhrases = Mapping[str, Mapping[str, Sequence[str]]]
@@ -210,5 +211,5 @@ def _articles(row: Row, gap: Gap, option: Option) -> list[Option]:
     """List an option with each article that the second entity may need."""
     if not gap.bare:
         return [option]
-    indefinite = "an" if row["tokens"][gap.end][:1].lower() in "aeiou" else "a"
+    indefinite = "an" if takes_an(row["tokens"][gap.end]) else "a"
     return [option, *(option._replace(text=f"{option.text} {article}") for article in ("the", indefinite))]

@@ -147,7 +147,8 @@ class EditRelation(Stage):
 
     def check(self) -> None:
         check_full_tuning("editor_training", self.editor_training)
-        check_search(self.num_beams, num_candidates=self.num_candidates)
+        if self.editor is None or not is_prompted(self.editor):
+            check_search(self.num_beams, num_candidates=self.num_candidates)
         if self.chooses_phrases and self.tagger is None:
             raise ValueError(
                 "phrases with a language_model need a tagger, which finds the predicate between the entities: "

@@ -11,7 +11,7 @@ from datasets import List
 
 from hfcf.core.schema import BOOL, NAMES, STRUCTURE, TEXT
 from hfcf.core.settings import Share
-from hfcf.core.stage import Stage
+from hfcf.core.stage import Reject, Stage
 from hfcf.systems.checkwhy.arguments import STEPS, inferences
 from hfcf.systems.checkwhy.link_evidence import SIDES
 from hfcf.tasks.structures import TASK
@@ -31,8 +31,9 @@ class MakeNei(Stage):
     """Draw the evidence of the NOT ENOUGH INFO row: a random part of one argument, or of both (CheckWhy, section 3.2).
 
     Input columns: `support`, `refutation` and their structures. Output column: `nei_evidence`. Pieces keep their order. At least
-    one leaf of each argument is kept, and at least one piece is removed. The draw depends on the row's id and the seed. Each piece
-    keeps its role. An inference is not part of the leaf evidence that Task 1 shows, as in the other rows of the set.
+    one leaf of each argument is kept, and at least one piece is removed; a row whose argument has one piece is rejected. The draw
+    depends on the row's id and the seed. Each piece keeps its role. An inference is not part of the leaf evidence that Task 1
+    shows, as in the other rows of the set.
 
     What remains may still decide the claim, since a last inference may be enough; the paper's annotators check it.
 
@@ -65,6 +66,8 @@ class MakeNei(Stage):
         parts: list[dict[str, Any]] = []
         for label in labels:
             texts, leaves = inferences(row[SIDES[label]]), _leaf_places(row[f"{SIDES[label]}_structure"])
+            if len(texts) < 2:
+                raise Reject(f"the {label} argument has one piece, and none can be left out of it")
             parts += [{"label": label, "text": texts[i], "leaf": i in leaves} for i in _draw_places(len(texts), leaves, draw)]
         return {"nei_evidence": parts}
 

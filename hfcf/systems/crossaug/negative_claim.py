@@ -195,7 +195,7 @@ class GenerateNegativeClaim(Stage):
         others = [text for text in finished if dedup_key(text) != dedup_key(claim)]
         if not others:
             return Reject("the negative claim is the claim", negative_claim=first)
-        slips = {spaced_like(answer["text"], claim): answer.get("fault") for answer in results}
+        slips = {rebalance(claim, spaced_like(answer["text"], claim)): answer.get("fault") for answer in results}
         problems = {
             text: text_problem(text, "the negative claim") or _loose_quote(text, claim) or _why_clumsy(slips.get(text))
             for text in others

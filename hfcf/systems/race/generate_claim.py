@@ -119,7 +119,8 @@ class GenerateClaim(Stage):
     min_log_probability: LogProbability | None = None
 
     def check(self) -> None:
-        check_search(self.num_beams, num_candidates=self.num_candidates)
+        if not is_prompted(self.generator):
+            check_search(self.num_beams, num_candidates=self.num_candidates)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **prompts.state([PROMPT], self.generator)}

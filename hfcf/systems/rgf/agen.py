@@ -17,9 +17,11 @@ from hfcf.systems.rgf.answer_candidates import (
     ANSWER,
     CANDIDATES,
     PASSAGES,
+    PATTERNS,
     answer_candidates,
     gold_answers,
     passage_problem,
+    why_not_comparable,
 )
 from hfcf.systems.rgf.generate_question import GenerateQuestion
 from hfcf.systems.rgf.retrieve import NO_COLLECTION, Collection
@@ -46,6 +48,7 @@ class TakeContext(Stage):
     """
 
     inputs: ClassVar = TASK.columns
+    optional: ClassVar = PATTERNS
     outputs: ClassVar = {"passages": PASSAGES}
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -79,6 +82,7 @@ class DrawPassage(Stage):
     """
 
     inputs: ClassVar = TASK.columns
+    optional: ClassVar = PATTERNS
     outputs: ClassVar = {"passages": PASSAGES}
 
     passages: Collection = None
@@ -100,9 +104,9 @@ class DrawPassage(Stage):
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raise `Reject` for a row without an answer: there is nothing that another answer must differ from."""
-    if not row["answers"]["text"]:
-        raise Reject("the row has no answer")
+    """Raise `Reject` for a row without an answer that another answer could differ from."""
+    if why := why_not_comparable(row):
+        raise Reject(why)
 
 
 def _passage(name: str, title: str, text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from datasets import List
 
 from hfcf.core.candidates import Candidate, reject, scored
-from hfcf.core.schema import FLOAT, INT, TEXT
+from hfcf.core.schema import BOOL, FLOAT, INT, TEXT
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import matches, normalise_answer, overlaps
@@ -18,6 +18,9 @@ PASSAGES = List({"id": TEXT, "title": TEXT, "text": TEXT, "score": FLOAT, "rank"
 CANDIDATES = List(TASK.candidate_features)
 ALIASES = {"aliases": List(TEXT)}
 """The column in which some corpora have right answers that are not in the context."""
+
+PATTERNS = {"regex": BOOL}
+"""The column in which some corpora say that a row's answers are patterns."""
 
 RANK, RETRIEVAL, READER = "retrieval rank", "retrieval score", "reader probability"
 ANSWER, QUESTION = "log-probability of the answer", "log-probability of the question"
@@ -33,6 +36,13 @@ def passage_problem(passage: Mapping[str, Any]) -> str | None:
     """Say why nothing can be made of a passage."""
     title = passage["title"] and text_problem(passage["title"], "the title of the passage", letters=False)
     return title or text_problem(passage["text"], "the passage", limit=MAX_CONTEXT)
+
+
+def why_not_comparable(row: Mapping[str, Any]) -> str | None:
+    """Say why no other answer can be told from the right answers of a row."""
+    if not row["answers"]["text"]:
+        return "the row has no answer"
+    return "the row's answers are patterns, with which other answers are not compared" if row.get("regex") else None
 
 
 def gold_answers(row: Mapping[str, Any]) -> list[str]:

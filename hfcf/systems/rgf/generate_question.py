@@ -91,7 +91,8 @@ class GenerateQuestion(Stage):
     passages: Collection = None
 
     def check(self) -> None:
-        check_search(self.num_beams, questions=self.questions)
+        if not is_prompted(self.generator):
+            check_search(self.num_beams, questions=self.questions)
 
     def check_fitted(self) -> None:
         if self.max_ambiguity is not None and self.passages is None:

@@ -23,10 +23,12 @@ from hfcf.systems.rgf.answer_candidates import (
     ALIASES,
     CANDIDATES,
     PASSAGES,
+    PATTERNS,
     READER,
     answer_candidates,
     gold_answers,
     passage_problem,
+    why_not_comparable,
 )
 from hfcf.tasks.qa import ANSWERS, TASK
 from hfcf.text.phrase_match import find_answer
@@ -67,9 +69,9 @@ Collection = Annotated[Passages | None, BeforeValidator(refer_to)]
 class Retrieve(Stage):
     """Find the passages that are nearest to the question.
 
-    Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer is rejected; a
-    row without a context (an open question) is not. The source's own passage may be among the passages, as in the paper: another
-    answer in it also gives a counterfactual.
+    Input columns: the task's. Output column: `passages`, the best first, with `rank` from 1. A row without an answer, or
+    whose answers are patterns, is rejected; a row without a context (an open question) is not. The source's own passage may be
+    among the passages, as in the paper: another answer in it also gives a counterfactual.
 
     The default is BM25, which needs no model; `hfcf.engines.retriever.Retriever` names the substitutes for the paper's REALM.
 
@@ -96,6 +98,7 @@ class Retrieve(Stage):
     """
 
     inputs: ClassVar = TASK.columns
+    optional: ClassVar = PATTERNS
     outputs: ClassVar = {"passages": PASSAGES}
 
     engines: ClassVar = (Retriever,)
@@ -123,13 +126,14 @@ class Retrieve(Stage):
         )  # fmt: skip
 
     def batch(self, rows: list[dict[str, Any]]) -> list[dict[str, Any] | Reject]:
-        answered = [row for row in rows if row["answers"]["text"]]
+        reasons = [why_not_comparable(row) for row in rows]
+        questions = [row["question"] for row, why in zip(rows, reasons, strict=True) if why is None]
         assert self.passages is not None
-        hits = iter(self._engine(self.passages).run([row["question"] for row in answered]))
+        hits = iter(self._engine(self.passages).run(questions))
         results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            if not row["answers"]["text"]:
-                results.append(Reject("the row has no answer"))
+        for why in reasons:
+            if why:
+                results.append(Reject(why))
             elif not (passages := next(hits)):
                 results.append(Reject("the retriever finds no passage for the question", passages=[]))
             else:

@@ -256,3 +256,8 @@ def test_what_a_recipe_needs() -> None:
     assert system.name == "eda"
     assert system.judge_candidates.system == "eda"
     assert module.eda is eda
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_text_of_handles_alone_has_nothing_to_change(seed: int) -> None:
+    assert eda("@user @user", random.Random(seed), num_augmentations=4) == []

@@ -149,3 +149,11 @@ def test_survives_a_claim_of_any_length(demo: Dataset, tiny_model: Callable[[str
     done = system(rows(demo, {"claim": "and " * 4000}, {"claim": "a"}, {"claim": "film " * 511}, {"claim": "film " * 512}))
     long = ["longer than the model reads" in (row["status"]["reason"] or "") for row in done]
     assert long == [True, False, False, True]
+
+
+def test_a_paraphrase_that_repeats_a_better_one_is_rejected(
+    demo: Dataset, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], str]
+) -> None:
+    script(monkeypatch, lambda prompt: [answer("It is good."), answer("it is good"), answer("It is fine.")])
+    done = Paraphrase(generator=tiny_model("t5"), num_return_sequences=3, num_beams=3)(rows(demo, {}))
+    assert [new["status"]["accepted"] for new in done[0]["candidates"]] == [True, False, True]

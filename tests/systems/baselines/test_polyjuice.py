@@ -198,7 +198,7 @@ def test_answers_that_say_the_same_count_once(demo: Dataset, monkeypatch: pytest
     script(monkeypatch, lambda prompt: [answer(text) for text in texts])
     done = Polyjuice(blanks="model", num_return_sequences=3)(rows(demo, {"label": "SUPPORTS"}))
     assert [new["status"]["accepted"] for new in done[0]["candidates"]] == [True, False, True]
-    assert done[0]["candidates"][1]["status"]["reason"] == "repeats a better answer"
+    assert done[0]["candidates"][1]["status"]["reason"] == "repeats an earlier candidate"
     assert hfcf.expand(done)["id"] == ["0:polyjuice:claim", "0:polyjuice:claim:2"]
 
 

@@ -21,9 +21,10 @@ from hfcf.core.mapping import map_stage
 from hfcf.core.model import Model
 from hfcf.core.schema import TEXT
 from hfcf.core.splits import group_safe_split
-from hfcf.core.stage import StageError
+from hfcf.core.stage import Reject, StageError
 from hfcf.engines.llm.endpoint import RemoteError
 from hfcf.engines.parser import Parser
+from hfcf.systems.checkwhy.assemble import MakeNei
 from hfcf.systems.checkwhy.causal_claims import CheckPredicates
 from hfcf.systems.checkwhy.system import CheckWhy
 from hfcf.tasks.structures import TASK
@@ -407,3 +408,11 @@ def test_a_run_without_a_survivor_ends_with_its_funnel(start: Start, tmp_path: P
     report = hfcf.run(recipe(tmp_path / "data"), tmp_path / "out")
     assert (report["counterfactuals"], report["sources_rejected"]) == (0, 6)
     assert len(load_dataset(str(tmp_path / "out"), "rejected", split="full")) == 6
+
+
+def test_an_argument_of_one_piece_has_none_to_leave_out() -> None:
+    alone = [{"action": "further reasoning", "inference": "a"}]
+    row = {"id": "1", "support": alone, "refutation": alone}
+    structure = [{"premises": ["Sentence1"], "conclusion": "claim"}]
+    with pytest.raises(Reject):
+        MakeNei().row({**row, "support_structure": structure, "refutation_structure": structure})

@@ -217,3 +217,17 @@ def test_a_table_that_was_fitted_otherwise_is_refused() -> None:
 def test_a_table_of_one_form_has_no_other_to_fall_back_to() -> None:
     table = EntityTable({"GPE": {"": ["Rome"]}})
     assert table.substitute("Rome", "GPE", [], Random(1)) is None
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_a_year_and_a_period_that_share_it_still_agree(near: bool) -> None:
+    text = "He served in 1990. His term was 1990–1993."
+    given = row([("", text)], {"1990": "DATE", "1990–1993": "DATE"})
+    for seed in range(10):
+        (new,) = edit(given, seed, near=near)
+        served, start, end = find_years(new)
+        assert served == start == end - 3 != 1990
+
+
+def test_digits_that_are_no_number_have_no_near_number() -> None:
+    assert edit(row([("", "The tower has 10² rooms.")], {"10²": "NUM"}), NUM={}) is None

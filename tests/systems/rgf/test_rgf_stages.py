@@ -570,3 +570,11 @@ def test_the_paper_preset_without_a_decomposer_warns_once(name: str, caplog: pyt
         system.preset("paper", **given, **passages)
     (record,) = caplog.records
     assert record.getMessage().startswith(f"{name}: the setting decomposer is not given")
+
+
+def test_answers_that_are_patterns_are_not_compared() -> None:
+    row = {"id": "1", "title": "", "question": "when?", "context": "It froze in 1963.", "regex": True}
+    row |= {"answers": {"text": ["19(63|64)"], "answer_start": [-1]}, "status": None, "passages": None}
+    assert Retrieve(passages=Passages("a"))(row)["status"]["accepted"] is False
+    with pytest.raises(Reject):
+        TakeContext().row(row)

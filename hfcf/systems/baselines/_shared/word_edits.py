@@ -113,7 +113,7 @@ def eda(text: str, rng: random.Random, *, alpha: float = 0.1, num_augmentations:
     if num_augmentations < 1:
         raise ValueError(f"num_augmentations must be at least 1, got {num_augmentations}")
     words, kept = _words(text)
-    if len(words) == len(kept):
+    if kept.issuperset(words):  # nothing, or addresses and placeholders alone
         return []
     net, n = wordnet(), max(1, int(alpha * len(words)))
     drawn = rng.sample("sird" * (num_augmentations // 4 + 1), num_augmentations)
