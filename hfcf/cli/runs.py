@@ -129,7 +129,13 @@ def peek(
     from hfcf.hub.run_folder import read_run
     from hfcf.report import peek as reader
 
-    if recipes.is_saved(what) or (what in corpora.names() and not Path(what).is_dir()):
+    is_corpus = recipes.is_saved(what) or (what in corpora.names() and not Path(what).is_dir())
+    of_runs = {"--config": config != "default", "--best": best is not None, "--funnel": funnel}
+    if (is_corpus or Path(what).is_file()) and (needless := [name for name, given in of_runs.items() if given]):
+        raise ValueError(f"{' and '.join(needless)}: only for the folder of a run, and {what} is none: leave it out")
+    if set_ and not is_corpus and not Path(what).is_file():
+        raise ValueError(f"--set says how rows are read, and {what} is the folder of a run: leave it out")
+    if is_corpus:
         from hfcf.pipeline.recipes import RowsRecipe
         from hfcf.pipeline.run import load_rows
 

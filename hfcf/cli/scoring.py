@@ -73,9 +73,9 @@ def pairs(
     from hfcf.core.model import Model
     from hfcf.pipeline.score_pairs import score_pairs, to_page
 
-    about = {"--adapter": adapter, "--labels": labels, "--inputs": inputs}
+    about = {"--adapter": adapter, "--labels": labels, "--inputs": inputs, "--target": target}
     if model is None and (needless := [name for name, given in about.items() if given]):
-        raise ValueError(f"{' and '.join(needless)} say how a model is asked: give --model as well")
+        raise ValueError(f"{' and '.join(needless)}: no model is asked without --model: give it as well")
     classifier = None if model is None else Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
     sides = [_columns_of(text, option) for option, texts in (("--original", [original]), ("--revised", revised)) for text in texts]
     with name_options():

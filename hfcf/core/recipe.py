@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -214,6 +215,12 @@ def with_preset(preset: str | None, changes: Sequence[str]) -> list[str]:
             raise RecipeError(f"--preset {preset} and --set {other} name two presets: leave one of them out")
         return list(changes)
     return [f"preset={preset}", *changes]
+
+
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Check that no two parts of a recipe have the same name."""
+    if repeated := [name for name, number in Counter(names).items() if number > 1]:
+        raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own, as name: …; this name comes twice")
 
 
 def file_keys(changes: Sequence[str], options: Iterable[str] = ()) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def evaluate(
     """
     if predictions is not None:
         check_target(Path(predictions), sources, overwrite=overwrite)
+    check_layout(sources, loading)
     results: dict[str, Scored] = {}
     for source, keys in zip_longest(sources, loading):
         folder, title, rows = read_source(source, limit, keys, _ways(source, model, ways, settings or {}))
@@ -138,6 +139,24 @@ def evaluate(
     if predictions is not None:
         write_lines(Path(predictions), (line for each in results.values() for line in each.predictions()))
     return list(results.values())
+
+
+def check_layout(sources: Sequence[str], loading: Sequence[Mapping[str, Any]]) -> None:
+    """Raise for `columns` or `labels` if every source is a corpus in its release's files, which has its own."""
+    given = [key for key in ("columns", "labels") if any(key in keys for keys in loading)]
+    names = [source.partition("=")[0] for source in sources if _is_release(source)]
+    if given and len(names) == len(sources):
+        raise ValueError(
+            f"--set {given[0]}=: {', '.join(names)} is read from its release, with its own columns and labels: leave it out, or "
+            "give the path of a file of rows"
+        )
+
+
+def _is_release(source: str) -> bool:
+    name, equals, where = source.partition("=")
+    places = (source, where, where.rpartition(":")[0])
+    known = bool(equals) and name in corpora.names() and "labels" not in corpora.builder_class(name).OPTIONS
+    return known and not any(place and Path(place).is_file() for place in places)
 
 
 def _ways(source: str, model: Model, ways: int | None, settings: Mapping[str, Any]) -> int | None:
@@ -172,16 +191,17 @@ def _evaluate(rows: Dataset, model: Model, **settings: Any) -> Evaluation:
 
 
 def read_source(
-    source: str, limit: int | None = None, loading: Mapping[str, Any] | None = None, ways: int | None = None
-) -> tuple[str, str, Dataset]:
-    """Return the folder, the title and the rows of a source of `evaluate`; rows that can't be read have a `status`."""
+    source: str, limit: int | None = None, loading: Mapping[str, Any] | None = None, ways: int | None = None,
+    command: str = "hfcf evaluate",
+) -> tuple[str, str, Dataset]:  # fmt: skip
+    """Return the folder, the title and the rows of a source of a command; rows that can't be read have a `status`."""
     loading, first = loading or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
     path, _, part = source.rpartition(":")
     if Path(source).exists() or (path and Path(path).exists()):
         place, split = (source, None) if Path(source).exists() else (path, part)
         title = ", ".join(filter(None, (split, first)))
-        rows = first_rows(_read_path(place, split, loading), limit)
+        rows = first_rows(_read_path(place, split, loading, command), limit)
         return place, Path(place).name + (f" ({title})" if title else ""), rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
@@ -198,7 +218,7 @@ def read_source(
     try:
         rows = first_rows(corpora.load(name, split=split, **given), limit)
     except LayoutError as error:
-        raise ValueError(error.in_recipe("hfcf evaluate")) from error
+        raise ValueError(error.in_recipe(command)) from error
     except ValueError as error:
         raise ValueError(str(error).replace("data_dir=", f"--corpus {name}=FOLDER")) from error
     return folder, f"{name} ({', '.join(filter(None, (split, first)))})", rows
@@ -208,6 +228,7 @@ def read_rows(
     source: str, limit: int | None = None, loading: Mapping[str, Any] | None = None, ways: int | None = None
 ) -> Dataset:  # fmt: skip
     """Read the rows of a source as `read_source` does, without rows that can't be read; the log counts them."""
+    check_layout([source], [loading or {}])
     _, title, rows = read_source(source, limit, loading, ways)
     if "status" not in rows.features:
         return rows
@@ -218,7 +239,7 @@ def read_rows(
     return rows.select(kept).remove_columns("status")
 
 
-def _read_path(path: str, split: str | None, loading: Mapping[str, Any]) -> Dataset:
+def _read_path(path: str, split: str | None, loading: Mapping[str, Any], command: str) -> Dataset:
     """Read the rows of a file, or of a folder that holds a dataset."""
     try:
         if Path(path).is_file():
@@ -227,7 +248,7 @@ def _read_path(path: str, split: str | None, loading: Mapping[str, Any]) -> Data
             raise ValueError(f"--corpus {path}: the folder holds no dataset: write NAME=FOLDER, with the name of a corpus")
         rows = corpora.load(path, split=split, on_error="reject", **loading)
     except LayoutError as error:
-        raise ValueError(error.in_recipe("hfcf evaluate")) from error
+        raise ValueError(error.in_recipe(command)) from error
     if isinstance(rows, DatasetDict) and len(rows) > 1:
         raise ValueError(f"--corpus {path}: it has the splits {', '.join(rows)}: write {path}:{next(iter(rows))}")
     return next(iter(rows.values())) if isinstance(rows, DatasetDict) else rows

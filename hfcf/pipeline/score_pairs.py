@@ -50,7 +50,7 @@ def score_pairs(
         revised: the same of each revision; several give the diversity between them.
         model: a classifier of the task, which gives both sides their labels. Without it there are no flips.
         language_model: a decoder-only model, which gives perplexities; without it there are none.
-        target: the column with the label that the revisions should have; it gives the hit rate.
+        target: the column with the label that the revisions should have; with a model it gives the hit rate.
         max_length: tokens that the classifier reads.
 
     Returns:
@@ -71,6 +71,8 @@ def score_pairs(
     (1, 1, 1.0, 0.67)
     """
     task = task_of_sides([original, *revised])
+    if target is not None and model is None:
+        raise ValueError("target= gives the share of revisions that a model gives their label: give model= as well")
     rows = pairs if isinstance(pairs, Dataset) else read_files([Path(pairs)])
     for column in [*original.values(), *(name for side in revised for name in side.values()), *([target] if target else [])]:
         if column not in rows.column_names:

@@ -15,10 +15,12 @@ from hfcf.core.contamination import save_seen
 from hfcf.core.model_checks import check_weights
 from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_disk
+from hfcf.core.recipe import RecipeError
 from hfcf.core.recipe import command as command_line
 from hfcf.core.redact import redact, redact_values
 from hfcf.core.runner import check_limit
 from hfcf.core.splits import group_safe_split
+from hfcf.core.task import task_of
 from hfcf.hub.model_card import model_card
 from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, write_record
 from hfcf.pipeline import training_recipes as kinds
@@ -134,6 +136,8 @@ def select_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, int]:
     rows, dropped = load_rows(sources, training=True, extra=recipe.columns()), 0
     if recipe.exclude:
         rows, dropped = drop_overlap(rows, load_rows(source_arguments(recipe.exclude, recipe.data_dir)))
+    if recipe.ways is not None and not task_of(rows.features).labels:
+        raise RecipeError("ways: it is for claims, and says whether a model tells NOT ENOUGH INFO: leave it out for other rows")
     kept = two_way(rows) if recipe.ways == 2 else rows
     if left_out := len(rows) - len(kept):
         log.warning("%d of %d rows are not trained on: ways is 2, and they are neither %s nor %s", left_out, len(rows), *LABELS[:2])

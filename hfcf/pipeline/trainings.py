@@ -14,7 +14,7 @@ from datasets import Dataset, concatenate_datasets
 from hfcf import corpora
 from hfcf.core.model import Model
 from hfcf.core.model_checks import check_weights
-from hfcf.core.recipe import RecipeError, locate
+from hfcf.core.recipe import RecipeError, check_distinct, locate
 from hfcf.core.splits import divide
 from hfcf.core.task import task_of
 from hfcf.core.trainer import evaluate, load_trainer
@@ -129,8 +129,9 @@ def load_evaluation_sets(
 ) -> dict[str, Dataset]:  # fmt: skip
     """Load the rows to score on, of so many labels, without rows that overlap with the training rows."""
     sets: dict[str, Dataset] = {}
-    for source in sources:
-        name = source.name or corpora.corpus_name(source.corpus)
+    names = [source.name or corpora.corpus_name(source.corpus) for source in sources]
+    check_distinct(names, "evaluate")
+    for name, source in zip(names, sources, strict=True):
         rows = load_rows(source_arguments([source], data_dir, ways=ways), extra=extra)
         sets[name] = drop_related(rows, training)
         if left_out := len(rows) - len(sets[name]):

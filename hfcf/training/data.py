@@ -35,9 +35,12 @@ def _load(source: Mapping[str, Any], training: bool, extra: Sequence[str] | None
         raise RecipeError(str(error)) from error
     if options.get("on_error") == "reject":
         ds = ds.select([i for i, status in enumerate(ds["status"]) if status is None or status["accepted"] is not False])
+    task = task_of(ds.features)
     if extra is None:
-        extra = [name for name in ds.column_names if name not in (*task_of(ds.features).features, "status")]
-    ds = from_recipe(ds.select_columns([*task_of(ds.features).features, *extra]), distractors)
+        extra = [name for name in ds.column_names if name != "status"]
+    # What tells right answers from wrong ones always stays.
+    kept = dict.fromkeys([*task.features, *extra, *(name for name in task.answer_columns if name in ds.column_names)])
+    ds = from_recipe(ds.select_columns([*kept]), distractors)
     if training and (others := not_for_training(ds["split"], source.get("role"))):
         cure = "which are not for training; add role: train to their source to train on them"
         raise RecipeError(f"data: {name}: these are rows of the split {others[0]!r}, {cure}")

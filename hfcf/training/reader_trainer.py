@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,13 @@ class ReaderTrainer:
         max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return first_texts(open_reader.run(rows["question"][:]))
-        return first_texts(self._read(rows, model, max_length))
+        return _answers(rows, self._read(rows, model, max_length))
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a reader on rows by exact match and F1; rows without a context are left out.
+
+        Where some rows have no answer, as in SQuAD 2.0, a reader that finds none likelier than its span gives none (""). Where
+        all rows have one, it always answers.
 
         An open-domain model answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
         """
@@ -72,7 +75,7 @@ class ReaderTrainer:
         if not kept:
             return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
         found = self._read(rows.select(kept), model, max_length)
-        answers = first_texts(found)
+        answers = _answers(rows, found)
         answer_of = dict(zip(kept, answers, strict=True))
         scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
         scores |= {"skipped": len(left_out)} if left_out else {}
@@ -84,6 +87,14 @@ class ReaderTrainer:
         """Return the likeliest answer to each row in a list, which is empty where the reader finds none."""
         requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
         return Reader(model=model, max_length=max_length, n_best=1).run(requests)
+
+
+def _answers(rows: Dataset, found: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the first answer to each row; "" where no answer is likelier, if rows of the set have none."""
+    if all(answers["text"] for answers in rows["answers"]):
+        return first_texts(found)
+    given = [answers and answers[0]["probability"] >= (answers[0]["no_answer"] or 0.0) for answers in found]
+    return [text if kept else "" for text, kept in zip(first_texts(found), given, strict=True)]
 
 
 TRAINER = ReaderTrainer()

@@ -641,3 +641,19 @@ def test_the_column_of_places_in_files_is_named_by_no_error(tmp_path: Path) -> N
         Path(files[split]).write_text(f"{names}\nRome is old.,Rome stands.{',true' * (split == 'train')}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"'test'.*'label'.*claim, evidence:"):
         hfcf.load("csv", data_files=files)
+
+
+@pytest.mark.parametrize("labels", [["REFUTES", "SUPPORTS"], ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "REFUTES"]])
+def test_a_list_of_labels_that_does_not_fit_is_an_error(labels: list[str]) -> None:
+    with pytest.raises(ValueError, match="labels="):
+        hfcf.from_dataset(nli(), labels=labels)
+    texts = Dataset.from_dict({"claim": ["Rome is old."], "evidence": ["Rome is old."], "label": ["supports"]})
+    with pytest.raises(ValueError, match="labels="):
+        hfcf.from_dataset(texts, labels=labels)
+
+
+def test_two_files_of_one_split_are_an_error(tmp_path: Path) -> None:
+    for name in ("validation", "dev"):
+        nli().to_json(tmp_path / f"{name}.jsonl")
+    with pytest.raises(ValueError, match="validation"):
+        hfcf.load("jsonl", data_dir=tmp_path)

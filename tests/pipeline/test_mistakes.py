@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,13 @@ from hfcf import cli
 from hfcf.core import errors
 from hfcf.core.recipe import RecipeError
 from hfcf.pipeline.dry_run import dry_run
-from hfcf.pipeline.train import train
+from hfcf.pipeline.recipes import Source
+from hfcf.pipeline.train import select_rows, train
 from hfcf.pipeline.training_recipes import parse_train
+from hfcf.pipeline.trainings import load_evaluation_sets
 from hfcf.systems import system_class
+from hfcf.training.data import load_rows
+from hfcf.training.scorers import ANSWERS
 
 GOOD = '{"id": "1", "claim": "Rome is old.", "evidence": ["Rome is very old."], "label": "SUPPORTS"}\n'
 RECIPE = "corpus: jsonl\ndata_files: good.jsonl\nsystem: race\npreset: offline\n"
@@ -118,6 +123,13 @@ def test_settings(
             ["evaluate", "offline:minilm", "--corpus", "hover=nosuch"],
             ["no folder nosuch", "as --corpus hover=FOLDER"],
         ),
+        (["peek", "good.jsonl", "--best", "1"], ["--best", "good.jsonl"]),
+        (["peek", "a_folder", "--set", "columns={claim: text}"], ["--set", "a_folder"]),
+        (["evaluate", "offline:minilm", "--corpus", "hover=nosuch", "--set", "labels={a: SUPPORTS}"], ["labels", "hover"]),
+        (
+            ["score", "pairs", "good.jsonl", "--original", "text=claim", "--revised", "text=id", "--target", "label"],
+            ["--target", "--model"],
+        ),
         (["run", "race_hover", "--out", "out/x", "--set", "data_dir=."], ["train_verifier", "train_generator", "out/verifier"]),
     ],
 )
@@ -203,3 +215,24 @@ def test_a_script_without_the_evidence_texts_says_so(folder: Path, capsys: pytes
     with pytest.raises(SystemExit):
         main("hover", ["--data-dir", str(folder), "--out", str(folder / "out")])
     assert "wiki_wo_links.db" in capsys.readouterr().err
+
+
+def test_sets_of_one_name_are_refused(folder: Path) -> None:
+    source = Source(corpus="jsonl", data_files="good.jsonl")
+    with pytest.raises(RecipeError, match="jsonl"):
+        load_evaluation_sets([source, source], None, hfcf.load("jsonl", data_files="good.jsonl", split="train"))
+
+
+def test_numbers_of_labels_are_for_claims(folder: Path) -> None:
+    (folder / "texts.jsonl").write_text('{"text": "Good.", "label": "pos"}\n{"text": "Bad.", "label": "neg"}\n')
+    content = {"train": "model", "model": "offline:minilm", "data": [{"corpus": "texts", "data_files": "texts.jsonl"}], "ways": 2}
+    with pytest.raises(RecipeError, match="ways"):
+        select_rows(parse_train(content))
+
+
+def test_the_aliases_of_answers_stay_in_what_is_scored(folder: Path) -> None:
+    row = {"id": "1", "question": "who?", "context": "Jeff Hogg won.", "aliases": ["J. Hogg"]}
+    row |= {"answers": {"text": ["Jeff Hogg"], "answer_start": [0]}}
+    (folder / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    rows = load_rows([{"corpus": "questions", "data_files": "questions.jsonl"}])
+    assert ANSWERS.gold(rows) == [["Jeff Hogg", "J. Hogg"]]

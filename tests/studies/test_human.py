@@ -621,3 +621,9 @@ def test_shares_and_intervals_by_hand(tmp_path: Path) -> None:
 def test_a_choice_is_a_number_of_the_line(cell: str) -> None:
     with pytest.raises(ValueError, match="1, 2, 3"):
         parse_answer(load_protocol("pairs").questions["label"], cell, {"choices": ["a", "b", "c"], "answer": "a"})
+
+
+def test_separators_within_a_text_end_no_line(tmp_path: Path) -> None:
+    line = {"row": "a\u2028b", "answers": {"correct": ["yes"]}}
+    (tmp_path / RATED).write_text(json.dumps(line, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert set(rated_correct(tmp_path, question="correct", answer="yes")) == {"a\u2028b"}

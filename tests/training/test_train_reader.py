@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.engines.ner import Ner
-from hfcf.engines.reader import encode_windows
+from hfcf.engines.reader import Reader, encode_windows
 from hfcf.tasks.qa import TASK
 from hfcf.training.cloze import cloze_questions, wh_question
 from hfcf.training.reader import encode_spans, train_reader
@@ -194,3 +194,19 @@ def test_clozes_are_questions_whose_answers_stand_in_their_passages(spacy_ner: N
 
 def test_a_preposition_before_the_answer_goes_with_it() -> None:
     assert wh_question("Obama was born in Honolulu.", 18, 26, "where") == "where Obama was born"
+
+
+def test_a_reader_may_abstain_where_some_rows_have_no_answer(hp: Hyperparameters, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Reader, requests: list[Any]) -> list[Any]:
+        sure = [{"text": "1990", "start": 0, "end": 4, "score": -0.1, "probability": 0.9, "no_answer": 0.1}]
+        unsure = [{**sure[0], "probability": 0.001, "no_answer": 0.9}]
+        return [unsure if request[0] == "what else" else sure for request in requests]
+
+    monkeypatch.setattr(Reader, "run", run)
+    known = row(0, "it was made in 1990", "1990")
+    unknown = row(1, "it was made in 1990", None, question="what else")
+    with_answers = Dataset.from_list([known, {**known, "question": "what else", "id": "2"}], features=TASK.features)
+    assert TRAINER.predict(with_answers, hp.model) == ["1990", "1990"]
+    both = Dataset.from_list([known, unknown], features=TASK.features)
+    assert TRAINER.predict(both, hp.model) == ["1990", ""]
+    assert TRAINER.evaluate(both, hp.model).scores["em"] == 1.0

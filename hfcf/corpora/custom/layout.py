@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset, Value
 
 from hfcf.corpora.custom.cells import Column, Columns
 from hfcf.corpora.custom.columns import LayoutError, find_columns, layouts_of
-from hfcf.corpora.custom.labels import LabelNames, read_labels
+from hfcf.corpora.custom.labels import LabelNames, label_text, read_labels
 from hfcf.corpora.custom.relations import inclusive_ends
 from hfcf.corpora.custom.tables import own_columns
 from hfcf.corpora.formats.read import BadRow, CorpusError
@@ -149,8 +149,9 @@ def _labels(column: str, parts: Mapping[str, Dataset], labels: Any, task: str) -
         values.update(class_name(value, feature) for value in part[column])
         if isinstance(feature, ClassLabel):
             classes |= dict.fromkeys(feature.names)
-    if isinstance(labels, Sequence) and not isinstance(labels, str) and classes:
-        labels = dict(zip(classes, labels, strict=False))
+    if isinstance(labels, Sequence) and not isinstance(labels, str):
+        _check_list(column, labels, values, classes)
+        labels = dict(zip(classes, labels, strict=True)) if classes else labels
     numbered = [tuple(part.features[column].names) for part in parts.values() if isinstance(part.features[column], ClassLabel)]
     if isinstance(labels, Mapping) and numbered and any(isinstance(own, int) and not isinstance(own, bool) for own in labels):
         if len(set(numbered)) > 1:
@@ -158,6 +159,21 @@ def _labels(column: str, parts: Mapping[str, Dataset], labels: Any, task: str) -
         names = numbered[0]
         labels = {names[own] if isinstance(own, int) and 0 <= own < len(names) else own: label for own, label in labels.items()}
     return read_labels(column, values, list(classes), labels, layouts_of(task).open_labels)
+
+
+def _check_list(column: str, labels: Sequence[Any], values: Mapping[Any, int], classes: Mapping[str, None]) -> None:
+    """Check that a list of meanings, the first for 0, fits a column of labels."""
+    if classes and len(labels) != len(classes):
+        raise ValueError(
+            f"labels= lists {len(labels)} names, but {column!r} has {len(classes)} classes, {', '.join(classes)}: name each, None "
+            "for a class that is left out"
+        )
+    texts = [label_text(value) for value in values] if not classes else []
+    if named := [text for text in texts if text and not text.lstrip("+-").isdecimal()]:
+        raise ValueError(
+            f"labels= is a list, for the numbers 0, 1, …, but {column!r} has the texts {', '.join(sorted(named)[:3])}: give a "
+            "mapping, {text: label}"
+        )
 
 
 def class_name(value: Any, feature: Any) -> Any:

@@ -202,13 +202,16 @@ def find_files(data_dir: Path, formats: Sequence[str]) -> dict[str, list[Path]]:
             for pattern in (*(f"{name}{ending}" for ending in endings), *(f"{name}-*{ending}" for ending in endings)):
                 if paths := sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file()):
                     splits.setdefault(split, paths)
+                    if not splits[split][0].name.startswith(name):
+                        both = f"{splits[split][0].name} and {paths[0].name}"
+                        raise ValueError(f"{data_dir}: {both} are both the split {split}: name the files, as data_files=…")
         if splits:
             return splits
     return {}
 
 
 def split_of(path: Path) -> str:
-    """Return the split that a file's name starts with, else "train"."""
+    """Return the split that a file is named after, as "test.jsonl" and "test-00000-of-00001.parquet" are; else "train"."""
     stem = path.name.partition(".")[0].partition("-")[0]
     return next((split for split, name in _NAMES if name == stem), "train")
 

@@ -303,7 +303,9 @@ def counterfactuals(comparison: Comparison, job: Job, work: Path) -> tuple[Datas
     """
     if (system := job.method.system) is None:
         return None, 0.0
-    folder = work / "made" / digest([job.method.versions, job.method.making, job.sample.digests["rows"]])
+    folder = (
+        work / "made" / digest([job.method.versions, job.method.making, job.sample.digests["rows"], job.sample.digests["groups"]])
+    )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):  # two processes would do the same work
         if not folder.is_dir():

@@ -12,6 +12,7 @@ from pandas import DataFrame
 
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.recipe import SETTINGS
+from hfcf.studies.compare.results import NESTED
 from hfcf.training.scorers import VERDICTS
 
 Cell = Mapping[str, Any]
@@ -113,7 +114,7 @@ def make_grid(
     corpora: Mapping[str, str] | None = None, scorer: Scorer = VERDICTS, missing: Iterable[tuple[str, Seed, str]] = (),
 ) -> Grid:  # fmt: skip
     """Check cells against each other and order them; methods, seeds and corpora that are given may lack cells."""
-    cells = list(cells)
+    cells = _in_same_letters(list(cells), scorer)
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(cell["corpus"], cell)
@@ -140,6 +141,33 @@ def make_grid(
     empty = frozenset((method, corpus) for method, seed, corpus in order if (method, seed, corpus) not in scored)
     alone = frozenset(corpus for corpus, cell in first.items() if not cell.get("averaged", True))
     return Grid(methods, tuple(seeds), by_setting, baseline, scored, alone, scorer, empty, tuple(missing))
+
+
+def _in_same_letters(cells: Sequence[Cell], scorer: Scorer) -> list[Cell]:
+    """Write the answers to each set in the same letters: those of a cell depend on the labels of all sets that it was made with."""
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for cell in cells:
+        if cell.get("letters"):
+            found.setdefault(cell["corpus"], []).append(cell["letters"])
+    common = {
+        corpus: scorer.letters({label for each in letters for label in each}) or {}
+        for corpus, letters in found.items() if any(each != letters[0] for each in letters)
+    }  # fmt: skip
+    return [
+        _rewritten(cell, common[cell["corpus"]]) if cell["corpus"] in common and cell.get("letters") else cell for cell in cells
+    ]
+
+
+def _rewritten(cell: Cell, letters: Mapping[str, str]) -> Cell:
+    """Return a cell with its answers, and those to its originals, in other letters."""
+    table = str.maketrans({old: letters[label] for label, old in cell["letters"].items()})
+    texts = {name: cell[name].translate(table) for name in ("gold", "predicted")}
+    nested = {
+        name: _rewritten(cell[name], letters)
+        for name in NESTED
+        if isinstance(cell.get(name), Mapping) and cell[name].get("letters")
+    }
+    return {**cell, **texts, **nested, "letters": letters}
 
 
 def _name(cell: Cell) -> str:

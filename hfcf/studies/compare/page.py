@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from statistics import fmean, median
 from typing import Any
 
@@ -98,10 +99,13 @@ def _legend(grid: Grid, found: Sequence[Difference], dev: bool) -> list[str]:
     ]
     if found:
         drawn = "samples" if sampled else "seeds"
-        family = len(found) // len({each.metric for each in found})
+        families = Counter(each.metric for each in found)
+        counts = set(families.values())
+        family = " and ".join(f"{n} of {grid.scorer.metrics[metric]}" for metric, n in families.items())
+        family = f"{counts.pop()} differences of its metric" if len(counts) == 1 else f"differences of its metric, {family}"
         star = (
             rf"\* the difference from {grid.baseline} is beyond noise: p < {1 - LEVEL:.2f} in a test of rows and {drawn}, after "
-            f"Holm's correction over the {family} differences of its metric, and its interval is off 0. A single {drawn[:-1]} is "
+            f"Holm's correction over the {family}, and its interval is off 0. A single {drawn[:-1]} is "
             "never marked."
         )
         intervals = (
@@ -198,14 +202,14 @@ def _worths(grid: Grid) -> Iterator[str]:
     rows = [
         [
             each.method, f"{each.size:,}", each.setting or "all", f"{each.added:,.0f}", tables.signed_points(each.gain),
-            tables.signed_points(each.doubling), _rows_text(each, 1), _rows_text(each, 1000 / each.added),
+            tables.signed_points(each.doubling), rows_text(each, 1), rows_text(each, 1000 / each.added),
         ]
         for each in found
     ]  # fmt: skip
     yield tables.table(header, rows)
 
 
-def _rows_text(worth: Worth, factor: float) -> str:
+def rows_text(worth: Worth, factor: float) -> str:
     """Return a number of labelled rows with its interval, "≥" before what is at the end of the curve."""
     numbers = [
         f"{'≥' * (rows >= worth.limit)}{factor * rows:,.0f}".replace("-", "−") for rows in (worth.rows, worth.low, worth.high)
@@ -232,24 +236,28 @@ def _pairs(grid: Grid) -> Iterator[str]:
     paired = pair_grid(grid)
     if not paired.corpora:
         return
-    found, columns = differences(paired), {corpus: corpus for corpus in paired.corpora}
-    starred = {(each.method, each.corpus) for each in found if each.beyond_noise and each.corpus}
-    about = {corpus: paired.about(corpus)[0] for corpus in columns}
-    first = [
-        ["*pairs*", *(f"{cell['rows']:,}" + (f", {cell['cleaned']}" if cell["cleaned"] else "") for cell in about.values())],
-        ["*sources*", *(f"{paired.independent(corpus):,}" for corpus in columns)],
-    ]
+    found = differences(paired)
     yield "## Pairwise consistency (%)"
     note = "n: how many originals the model answers right, the least and the most over seeds. The score is of these pairs."
     yield tables.bullets([paired.scorer.note, note, f"Holm's correction is over the {len(found)} differences of these tables."])
-    for metric, heading in paired.scorer.metrics.items():
-        texts = tables.score_texts(paired.values(metric), "corpus", len(grid.seeds), starred if metric == CONSISTENCY else ())
-        if metric == CONSISTENCY:
-            texts = {place: f"{text}, {_right_originals(paired, *place)}" for place, text in texts.items()}
-        yield f"### {heading} (%)"
-        yield tables.pivot(texts, paired.methods, columns, *(first if metric == CONSISTENCY else []))
-    yield f"### Consistency: difference from {paired.baseline}"
-    yield _differences(paired, found)
+    for size, part in paired.by_size().items():
+        rows = f", {size:,} rows" if size else ""
+        own = [each for each in found if each.size == size]
+        starred = {(each.method, each.corpus) for each in own if each.beyond_noise and each.corpus}
+        about = {corpus: cells[0] for corpus in part.corpora if (cells := part.about(corpus))}
+        columns = {corpus: corpus for corpus in about}
+        first = [
+            ["*pairs*", *(f"{cell['rows']:,}" + (f", {cell['cleaned']}" if cell["cleaned"] else "") for cell in about.values())],
+            ["*sources*", *(f"{part.independent(corpus):,}" for corpus in columns)],
+        ]
+        for metric, heading in part.scorer.metrics.items():
+            texts = tables.score_texts(part.values(metric), "corpus", len(part.seeds), starred if metric == CONSISTENCY else ())
+            if metric == CONSISTENCY:
+                texts = {place: f"{text}, {_right_originals(part, *place)}" for place, text in texts.items()}
+            yield f"### {heading} (%){rows}"
+            yield tables.pivot(texts, part.methods, columns, *(first if metric == CONSISTENCY else []))
+        yield f"### Consistency: difference from {part.baseline}{rows}"
+        yield _differences(part, own)
 
 
 def _right_originals(grid: Grid, method: str, corpus: str, rows: Sequence[int] | None = None) -> str:
@@ -264,14 +272,15 @@ def _right_originals(grid: Grid, method: str, corpus: str, rows: Sequence[int] |
 
 def _strata(grid: Grid) -> Iterator[str]:
     """Yield a table for each way to stratify rows, such as RGF's kinds of change and CheckWhy's steps."""
-    for part in (pair_grid(grid), grid):
-        paired = isinstance(part.scorer, PairScorer)
-        shared = {corpus: part.about(corpus)[0].get("strata", {}) for corpus in part.corpora if part.about(corpus)}
+    for whole in (pair_grid(grid), grid):
+        paired = isinstance(whole.scorer, PairScorer)
+        shared = {corpus: whole.about(corpus)[0].get("strata", {}) for corpus in whole.corpora if whole.about(corpus)}
         if not paired:
-            shared = {corpus: strata for corpus, strata in shared.items() if "originals" not in part.about(corpus)[0]}
+            shared = {corpus: strata for corpus, strata in shared.items() if "originals" not in whole.about(corpus)[0]}
         for name in dict.fromkeys(name for strata in shared.values() for name in strata):
-            for metric in part.scorer.compared:
-                yield from _stratum_table(part, name, metric, {corpus: strata.get(name, []) for corpus, strata in shared.items()})
+            of_rows = {corpus: strata.get(name, []) for corpus, strata in shared.items()}
+            for metric, (size, part) in product(whole.scorer.compared, whole.by_size().items()):
+                yield from _stratum_table(part, f"{name}, {size:,} rows" if size else name, metric, of_rows)
 
 
 def _stratum_table(grid: Grid, name: str, metric: str, strata: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from hfcf.studies.compare.grid import SampleTraining
 from hfcf.studies.compare.methods import POOLED, Method, build_methods, described
 from hfcf.studies.compare.recipe import Column, ColumnComparison, LowResource, SetComparison, Source, hyperparameters
 from hfcf.studies.compare.results import digest
-from hfcf.studies.compare.sets import EvaluationSet, check_names, load_sets, rows_digest
+from hfcf.studies.compare.sets import EvaluationSet, load_sets, rows_digest
 from hfcf.training.data import drop_overlap, drop_related, load_rows
 from hfcf.training.derived_labels import derive_labels
 from hfcf.training.open_domain import OpenHyperparameters
@@ -206,7 +206,7 @@ def load_columns(recipe: ColumnComparison) -> tuple[Task, list[Sample]]:
 
     Columns with the same training and development rows, training and trainer are one sample: they share their models.
     """
-    check_names([column.name for column in recipe.columns], "columns")
+    recipes.check_distinct([column.name for column in recipe.columns], "columns")
     loaded: dict[str, Dataset | None] = {}  # many columns share their development and test rows
     samples: dict[str, Sample] = {}
     marks: dict[tuple[int, tuple[Model, ...]], dict[str, list[bool]]] = {}

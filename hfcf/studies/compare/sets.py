@@ -17,7 +17,7 @@ from hfcf.core import schema
 from hfcf.core.expand import expand
 from hfcf.core.pairs import is_paired, pair, pair_within
 from hfcf.core.pairs import sources as sources_of
-from hfcf.core.recipe import RecipeError
+from hfcf.core.recipe import RecipeError, check_distinct
 from hfcf.core.schema import COMMON
 from hfcf.core.task import task_of
 from hfcf.corpora import corpus_name
@@ -74,9 +74,11 @@ class EvaluationSet:
     def ids(self) -> str:
         """A hash of which rows the set has, and of what is in them."""
         of_rows = rows_digest(self.rows)
+        names = task_of(self.rows.features).answer_columns
         if self.sources is None:
-            return of_rows
-        names = [name for name in task_of(self.rows.features).answer_columns if name in self.sources.features]
+            own = {name: self.rows[name][:] for name in names if name in self.rows.features}
+            return digest([of_rows, own]) if own else of_rows
+        names = tuple(name for name in names if name in self.sources.features)
         alone = {name: self.sources[name][:] for name in names if name not in self.rows.features}  # else pairs lacked them
         return digest([of_rows, rows_digest(self.sources), alone])
 
@@ -125,7 +127,7 @@ def load_sets(
     method was trained on. The first `take` of the remaining rows count, by a hash of name and id.
     """
     names = [source.name or corpus_name(source.corpus) for source in sources]
-    check_names(names, "evaluate")
+    check_distinct(names, "evaluate")
     sets = []
     for order, (name, source) in enumerate(zip(names, sources, strict=True)):
         rows, cleaned = load_rows([recipes.locate(source.source, data_dir)], extra=None), None
@@ -158,12 +160,6 @@ def _of_labels(rows: Dataset, labels: Sequence[str], where: str) -> Dataset:
     if is_paired(rows):
         rows = rows.select([i for i, label in enumerate(sources_of(rows)["label"]) if label in labels])
     return of_labels(rows, labels, where)
-
-
-def check_names(names: Sequence[str], where: str) -> None:
-    """Check that no two parts of a recipe have the same name."""
-    if repeated := [name for name, number in Counter(names).items() if number > 1]:
-        raise RecipeError(f"{where}: {repeated[0]!r}: give each a name of its own; this name comes twice")
 
 
 def check_no_overlap(sets: Sequence[EvaluationSet], training: Dataset) -> None:

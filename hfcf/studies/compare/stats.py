@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hfcf.studies.compare.grid import Grid, Seed
+from hfcf.studies.compare.grid import Cell, Grid, Seed
 from hfcf.studies.compare.recipe import SETTINGS
 
 
@@ -141,9 +141,15 @@ def _p(scores: Array, rows: int, common: Array | None = None) -> float:
 
 
 def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: int, seed: int) -> Array:
-    """Return the differences of each metric × (observed, then resamples of rows) × seed; rows of one source are drawn together."""
+    """Return the differences of each metric × (observed, then resamples of rows) × seed."""
     first, second = grid.of(method, corpus), grid.of(grid.baseline, corpus)
-    answers = [first[seeds[0]]["gold"], *(first[s]["predicted"] for s in seeds), *(second[s]["predicted"] for s in seeds)]
+    both = draw_scores(grid, corpus, [*(first[s] for s in seeds), *(second[s] for s in seeds)], resamples, seed)
+    return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
+
+
+def draw_scores(grid: Grid, corpus: str, cells: Sequence[Cell], resamples: int, seed: int) -> Array:
+    """Return each metric × (observed, then resamples of a set's rows) × cell; rows of one source are drawn together."""
+    answers = [cells[0]["gold"], *(cell["predicted"] for cell in cells)]
     # Rows that all models answer alike are interchangeable: counts of the few kinds of rows are drawn, not the rows, with the
     # same distribution.
     kinds, counts = kinds_of(answers)
@@ -157,8 +163,7 @@ def _draw(grid: Grid, method: str, corpus: str, seeds: list[Seed], resamples: in
     else:
         parts = [counts[None], *(random.multinomial(counts.sum(), counts / counts.sum(), size=size) for size in sizes)]
     scores = [grid.scorer.resample(part.astype(float), kinds[0], kinds[1:]) for part in parts]
-    both = np.concatenate(scores, axis=1)
-    return both[:, :, : len(seeds)] - both[:, :, len(seeds) :]
+    return np.concatenate(scores, axis=1)
 
 
 def kinds_of(answers: Sequence[Sequence[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
+from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hfcf.studies.compare.grid import Cell, Grid
 from hfcf.studies.compare.recipe import SETTINGS
-from hfcf.studies.compare.stats import LEVEL, kinds_of
+from hfcf.studies.compare.stats import LEVEL, draw_scores
 
 Array = NDArray[np.float64]
 
@@ -101,16 +101,13 @@ def _drawn(
 ) -> Array | None:  # fmt: skip
     """Return scores on a set: places × (observed, then resamples of its rows) × samples; None where a cell is missing."""
     cells: list[Cell] = []
-    for method, size in places:
-        for number in numbers:
-            own = [cell for key, cell in grid.of(method, corpus).items() if (key.size, key.sample) == (size, number)]
-            if not own:
-                return None
-            cells += own
-    models = len(cells) // (len(places) * len(numbers))
-    kinds, counts = kinds_of([cells[0]["gold"], *(cell["predicted"] for cell in cells)])
-    random = np.random.default_rng([seed, zlib.crc32(corpus.encode())])
-    drawn = random.multinomial(counts.sum(), counts / counts.sum(), size=resamples)
-    scores = grid.scorer.resample(np.vstack([counts[None], drawn]).astype(float), kinds[0], kinds[1:])
-    own = scores[grid.scorer.compared.index(metric)]
-    return own.reshape(len(own), len(places), len(numbers), models).mean(axis=-1).transpose(1, 0, 2)
+    groups: list[list[int]] = []  # the cells of each place and sample, whose seeds are averaged
+    for (method, size), number in product(places, numbers):
+        own = [cell for key, cell in grid.of(method, corpus).items() if (key.size, key.sample) == (size, number)]
+        if not own:
+            return None
+        groups.append([*range(len(cells), len(cells) + len(own))])
+        cells += own
+    scores = draw_scores(grid, corpus, cells, resamples, seed)[grid.scorer.compared.index(metric)]
+    means = np.stack([scores[:, group].mean(axis=1) for group in groups], axis=1)
+    return means.reshape(len(means), len(places), len(numbers)).transpose(1, 0, 2)

@@ -128,7 +128,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if path.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return [json.loads(line) for line in text.split("\n") if line.strip()]  # a text may hold U+2028
         # Spreadsheets in countries with decimal commas write semicolons.
         separator = max(",;\t", key=text.partition("\n")[0].count)
         lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restval="", strict=True)
@@ -191,7 +191,7 @@ def rated_correct(ratings: str | Path, question: str = "correctness", *, answer:
     path = path / RATED if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(f"there is no {path}: run hfcf rate import {path.parent} when the sheets are filled")
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     if not any(question in line["answers"] for line in lines):
         raise ValueError(f"{path}: the raters were not asked for {question!r}")
     return {line["row"]: line for line in lines if {*line["answers"].get(question, ())} == {answer}}

@@ -20,7 +20,7 @@ from hfcf.metrics.shared.moverscore import MoverScore, fit_idf
 from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
 from hfcf.studies.compare.intrinsic import candidates, claims, intrinsic
 from hfcf.studies.compare.methods import build_methods
-from hfcf.studies.compare.page import difference_text, write_page
+from hfcf.studies.compare.page import _pairs, difference_text, write_page
 from hfcf.studies.compare.recipe import parse_comparison
 from hfcf.studies.compare.run import compare
 from hfcf.studies.compare.stats import Difference, differences, kinds_of, paired_bootstrap
@@ -286,3 +286,27 @@ def test_offline_recipes_train_and_score_on_rows_that_no_model_has_seen() -> Non
         assert not any(part.get("settings", {}).get("judges") == [] for part in methods), "presets as they are"
         if name.startswith("compare_crossaug"):
             assert content["train"]["take"] == 9000, "the rest is kept for rating"
+
+
+def test_pairs_of_each_size_have_their_own_table() -> None:
+    def paired(method: str, size: int, right: int) -> dict[str, Any]:
+        both = {"gold": [["a"]] * 10, "predicted": ["a"] * right + ["b"] * (10 - right)}
+        made = {"recipe": "r", "method": method, "seed": SampleTraining(size, 1, 13), "corpus": "C", "setting": "challenge", **both}
+        scores = {"ids": "i", "rows": 10, "em": right / 10, "f1": right / 10, "consistency": right / 10, "cleaned": None}
+        originals = {**both, "predicted": ["a"] * 10, "ids": "o"}
+        return {**made, **scores, "originals": originals, "sources": [*range(10)], "train_rows": size, "counterfactuals": 0}
+
+    cells = [paired(*each) for each in (("None", 100, 5), ("None", 400, 5), ("RACE", 100, 9), ("RACE", 400, 3))]
+    found = "\n".join(_pairs(make_grid(cells, "None", scorer=ANSWERS)))
+    headings = [line for line in found.splitlines() if line.startswith("### ") and "rows" in line]
+    assert len(headings) == len(set(headings))
+    assert sum("100 rows" in heading for heading in headings) == sum("400 rows" in heading for heading in headings) > 0
+
+
+def test_cells_with_other_letters_are_compared_by_label() -> None:
+    first, second = cell("None", 1, "C", "challenge", "AB", "AA"), cell("RACE", 1, "C", "challenge", "BC", "BC")
+    first["letters"], second["letters"] = {"cause": "A", "effect": "B"}, {"a": "A", "cause": "B", "effect": "C"}
+    grid = make_grid([first, second], "None")
+    assert {each["gold"] for each in grid.about("C")} == {"ce"} or len({each["gold"] for each in grid.about("C")}) == 1
+    (difference,) = [each for each in differences(grid, 20) if each.metric == "accuracy" and each.corpus]
+    assert difference.value == pytest.approx(0.5)

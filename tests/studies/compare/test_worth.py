@@ -47,3 +47,17 @@ def test_two_sizes_are_no_curve() -> None:
 def test_where_more_rows_add_nothing_a_gain_is_worth_more_than_was_measured() -> None:
     flat = worths(make_grid(cells(120, dict.fromkeys(RIGHT, 100)), "none"), "accuracy", resamples=10)
     assert [each.rows for each in flat] == [300, 300]
+
+
+def test_seeds_that_are_missing_are_no_error() -> None:
+    more = [{**each, "seed": each["seed"]._replace(seed=14)} for each in cells(120)]
+    whole, fewer = (worths(make_grid([*cells(120), *some], "none"), "accuracy", resamples=50) for some in (more, more[1:]))
+    assert [each.rows for each in fewer] == pytest.approx([each.rows for each in whole])
+
+
+def test_rows_of_one_source_are_drawn_together() -> None:
+    apart = worths(make_grid(cells(110), "none"), "accuracy", resamples=500)[0]
+    sources = [i // 20 for i in range(ROWS)]
+    together = worths(make_grid([{**each, "sources": sources} for each in cells(110)], "none"), "accuracy", resamples=500)[0]
+    assert together.rows == pytest.approx(apart.rows)
+    assert together.high - together.low > apart.high - apart.low
