@@ -45,6 +45,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "structure_ablation": checkwhy.ablation_table,
     "compare_crossaug": comparisons.crossaug_table,
     "compare_crossaug_controls": comparisons.crossaug_controls_table,
+    "compare_crossaug_worth": comparisons.worth_table,
     "compare_ccg": comparisons.ccg_table,
     "compare_ccg_controls": comparisons.ccg_controls_table,
     "compare_reviews": comparisons.reviews_table,

@@ -9,11 +9,12 @@ from statistics import fmean
 
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
-from hfcf.studies.compare.page import difference_text
+from hfcf.studies.compare.page import difference_text, rows_text
 from hfcf.studies.compare.recipe import ColumnComparison, read_comparison
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
+from hfcf.studies.compare.worth import worths
 from hfcf.training.scorers import RELATIONS, VERDICTS
 from parts.markdown import table
 from parts.paths import RESULTS
@@ -119,6 +120,38 @@ def crossaug_controls_table() -> str:
     return controls_table(part, "CrossAug", list(CONTROLS.values()), challenge_sets(part))
 
 
+def worth_table() -> str:
+    """Return what the added rows are worth in labelled rows, by a line through the baseline's scores from `SIZE` rows on.
+
+    EDA is not in it: its rows gain nothing, and its number of rows is an interval about nothing.
+    """
+    header = ["", "added", "4 sets, gain", "of twice the rows", "further labelled rows [95 %]", "for 1,000 added [95 %]"]
+    rows = [
+        [
+            each.method, f"{each.added:,.0f}", signed_points(each.gain), signed_points(each.doubling), rows_text(each, 1),
+            rows_text(each, 1000 / each.added),
+        ]
+        for each in worths(_curve(), VERDICTS.compared[0]) if each.setting == "challenge" and each.method != "EDA"
+    ]  # fmt: skip
+    return table(header, rows)
+
+
+def worth_points() -> tuple[list[tuple[int, float]], dict[str, float]]:
+    """Return the mean scores over the four sets: of the baseline by size, and of CrossAug and two controls at the first size."""
+    whole = _curve()
+    four = challenge_sets(whole)
+    points = [(size or 0, round(100 * mean_score(part, four), 1)) for size, part in whole.by_size().items()]
+    methods = ("CrossAug", CONTROLS["judged"], CONTROLS["copies"])
+    return points, {name: round(100 * mean_score(crossaug_grid(), four, name), 1) for name in methods}
+
+
+def _curve() -> Grid:
+    """Return the cells of the sizes at which the baseline has learned."""
+    whole = grid(CROSSAUG)
+    seeds = tuple(seed for seed in whole.seeds if seed.size >= SIZE)
+    return replace(whole, seeds=seeds, cells={key: cell for key, cell in whole.cells.items() if key[1] in seeds})
+
+
 def figures() -> dict[str, str]:
     """Return by crossaug.KIND.NAME mean gains in points, and shares in percent.
 
@@ -135,6 +168,9 @@ def figures() -> dict[str, str]:
         found[f"crossaug.share.{key}"] = f"{100 * gain / whole:.0f}"
     for size, other in grid(CROSSAUG).by_size().items():
         found[f"crossaug.rows.{size}"] = signed_points(mean_score(other, four) - mean_score(part, four))
+    every = worths(_curve(), VERDICTS.compared[0])
+    worth = next(each for each in every if (each.method, each.setting) == ("CrossAug", "challenge"))
+    found |= {"crossaug.worth": f"{worth.rows:,.0f}", "crossaug.worth.low": f"{worth.low:,.0f}"}
     return found
 
 

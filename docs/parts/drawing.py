@@ -26,6 +26,23 @@ def tradeoff(lines: Mapping[str, Sequence[Sequence[float]]], x: str, y: str) -> 
     return _finish(drawn)
 
 
+def curve(points: Sequence[Sequence[float]], name: str, others: Mapping[str, float], x: str, y: str) -> Figure:
+    """Draw a curve over the logarithm of x, and at its first x the scores of others, each with its name."""
+    drawn = Figure(figsize=(5.6, 3.0), layout="constrained")
+    axes = drawn.subplots()
+    axes.plot(*zip(*points, strict=True), color=BLUE, marker="o", markersize=5, label=name)
+    for other, score in others.items():
+        axes.plot([points[0][0]], [score], color=ORANGE, marker="s", markersize=5)
+        axes.annotate(other, (points[0][0], score), xytext=(7, -3), textcoords="offset points", fontsize=_SIZE - 1)
+    axes.set_xscale("log")
+    axes.set_xticks([point[0] for point in points], [f"{point[0]:,.0f}" for point in points])
+    axes.minorticks_off()
+    axes.set_xlabel(x, fontsize=_SIZE)
+    axes.set_ylabel(y, fontsize=_SIZE)
+    axes.legend(frameon=False, fontsize=_SIZE - 1, loc="lower right")
+    return _finish(drawn)
+
+
 def bars(steps: Sequence[tuple[str, int]], label: str) -> Figure:
     """Draw a bar for each step, the first on top, with its number."""
     drawn = Figure(figsize=(5.6, 0.3 * len(steps) + 0.6), layout="constrained")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from parts import bench, drawing, ratings
+from parts import bench, comparisons, drawing, ratings
 
 FOLDER = "docs/results/images"
 DRAWN = "1"
@@ -40,7 +40,7 @@ def plots() -> dict[str, Callable[[], Plot]]:
     for name, make in {"judge_curve": judge_curve, "demo_funnel": demo_funnel, "end_to_end": rates}.items():
         if bench.file(name).is_file():
             found[name] = make
-    return found
+    return {**found, "crossaug_worth": worth}
 
 
 def files() -> dict[str, Callable[[Path], str]]:
@@ -101,6 +101,16 @@ def judge_curve() -> Plot:
             )
     about = f"Right verdicts against verdicts that are left, by the least certainty, of {content['rows']:,} rows"
     return Plot(about, lines, partial(drawing.tradeoff, lines, "verdicts left (%)", "right (%)"))
+
+
+def worth() -> Plot:
+    """Plot the baseline's curve over labelled rows, and what CrossAug and its controls reach with the fewest of them."""
+    points, others = comparisons.worth_points()
+    listed = ", ".join(f"{score} with {rows:,}" for rows, score in points)
+    about = f"Mean accuracy over four challenge sets: {listed} labelled rows; with {points[0][0]:,} labelled rows and "
+    about += ", ".join(f"{name} {score}" for name, score in others.items())
+    draw = partial(drawing.curve, points, "labelled rows alone", others, "labelled rows", "accuracy, mean of 4 sets (%)")
+    return Plot(about, [points, others], draw)
 
 
 def demo_funnel() -> Plot:

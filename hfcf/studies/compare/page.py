@@ -212,7 +212,7 @@ def _worths(grid: Grid) -> Iterator[str]:
 def rows_text(worth: Worth, factor: float) -> str:
     """Return a number of labelled rows with its interval, "≥" before what is at the end of the curve."""
     numbers = [
-        f"{'≥' * (rows >= worth.limit)}{factor * rows:,.0f}".replace("-", "−") for rows in (worth.rows, worth.low, worth.high)
+        f"{'≥' * (rows >= worth.limit)}{round(factor * rows):,}".replace("-", "−") for rows in (worth.rows, worth.low, worth.high)
     ]
     return f"{numbers[0]} [{numbers[1]}, {numbers[2]}]"
 
