@@ -26,6 +26,8 @@ STRICT = (
     "{{ raise_exception('the user and the assistant must take turns') }}{% endif %}{% endfor %}"
 ) + TEMPLATE
 """Without a role of the system, as Gemma's."""
+SILENT = "{% for message in messages if message['role'] != 'system' %}" + TEMPLATE.partition("%}")[2]
+"""Leaves messages of the system out, without a word."""
 
 
 def tokenizer(template: str = TEMPLATE) -> PreTrainedTokenizerFast:

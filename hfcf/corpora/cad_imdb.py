@@ -62,7 +62,7 @@ class CadImdb(Corpus):
         task="classification",
         release=CadNli.INFO.release,
         layout="`sentiment/combined/paired/`, or `sentiment/orig/` and `sentiment/new/`",
-        notes="a review and its revision are one group; pairs share `original_id`",
+        notes="in `paired/` a review and its revision are one group with an `original_id`; `orig/` and `new/` do not tell pairs",
     )
     FILES = split_files(*(f"{root}{file}" for root in ("sentiment/", "") for file in (_PAIRED, "orig/{}.tsv", "new/{}.tsv")))
     EXTRA: ClassVar = {"kind": TEXT, "original_id": TEXT}
@@ -90,6 +90,7 @@ class CadImdb(Corpus):
     def fill(self, row: dict[str, Any], record: dict[str, Any]) -> None:
         if "alone" in record:
             row |= {"id": record["alone"], "kind": _FOLDERS[record["alone"].split("-")[1]]}
+            self.note("rows are each their own group, since their files do not say which review a revision belongs to")
         else:
             _PAIRED_ROW.check(record)
             group = f"{record['split']}-{record['batch_id']}"

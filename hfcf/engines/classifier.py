@@ -55,6 +55,8 @@ def _fit_padding(model: Model, config: Any, tokenizer: Any) -> None:
 def label_probabilities(logits: torch.Tensor, labels: Iterable[str]) -> list[dict[str, float]]:
     """Return the softmax of each row of logits, rounded, by label."""
     names, rows = list(labels), logits.detach().float().softmax(-1).cpu().tolist()
+    if any(p != p for row in rows for p in row):
+        raise ValueError('the model computes no numbers (NaN): give it dtype="float32", since half precision overflows')
     return [dict(zip(names, (round(p, ROUND) for p in row), strict=True)) for row in rows]
 
 

@@ -74,6 +74,7 @@ class Continuation(Engine):
         if not network.config.is_encoder_decoder:
             # A model does not continue after an end of text.
             rows = [row[:-1] if row[-1:] == [tokenizer.eos_token_id] else row for row in rows]
+        fit = [fits and bool(row) for fits, row in zip(fit, rows, strict=True)]  # an empty prompt has nothing to continue
         return [Encoded({"input_ids": row}, fits) for row, fits in zip(rows, fit, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:

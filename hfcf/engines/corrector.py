@@ -106,7 +106,7 @@ class Corrector(Generator):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         texts = super().encode(loaded, [[masked(*request), []] for request in requests])
-        return [Encoded(text.features, request) for text, request in zip(texts, requests, strict=True)]
+        return [Encoded(text.features, request, text.cut) for text, request in zip(texts, requests, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, vocabulary = loaded

@@ -53,10 +53,13 @@ class Likelihood(Engine):
             prompts = [ids[:-1] if ids[-1:] == [tokenizer.eos_token_id] else ids for ids in prompts]
             texts = tokenizer([f" {text}" for _, text in requests], add_special_tokens=False)["input_ids"]
             texts = [[*ids, tokenizer.eos_token_id] for ids in texts]
+            prompts = [ids or [tokenizer.eos_token_id] for ids in prompts]  # the first token is predicted from something
+        positions = getattr(network.config, "max_position_embeddings", None)  # none where positions are relative, as in T5
+        most = self.max_length if positions is None else min(self.max_length, positions)
         items = []
         for prompt, text in zip(prompts, texts, strict=True):
             ids = prompt if network.config.is_encoder_decoder else [*prompt, *text]
-            items.append(Encoded({"input_ids": ids if len(prompt) + len(text) <= self.max_length else []}, extra=text))
+            items.append(Encoded({"input_ids": ids if len(prompt) + len(text) <= most else []}, extra=text))
         return items
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:

@@ -72,7 +72,8 @@ class Ner(Engine):
             # A recogniser with its own encoder runs alone, at twice the speed and with the same entities.
             parts = {name: getattr(part, "listening_components", []) for name, part in pipeline.pipeline}
             encoders = [name for name, listeners in parts.items() if "ner" in listeners]
-            pipeline.select_pipes(enable=[*encoders, "ner"])
+            if [name for name in parts if "doc.ents" in pipeline.get_pipe_meta(name).assigns] == ["ner"]:
+                pipeline.select_pipes(enable=[*encoders, "ner"])
             return pipeline
         return stanza_pipeline(self.model.source(), self.processors or "tokenize,ner", device)
 
@@ -156,4 +157,6 @@ def backend_settings(backend: str, model: Model, purpose: str) -> dict[str, Any]
     except PackageNotFoundError:
         raise ImportError(f'{purpose} by {backend} needs an extra; in a checkout of hfcf: pip install ".[{backend}]"') from None
     contents = model.key() if os.path.isdir(model.source()) else model.name
+    with suppress(PackageNotFoundError, ValueError):
+        contents = f"{contents} {version(model.name)}"  # an installed pipeline, such as en_core_web_sm
     return {"backend": backend, "model": contents, "library": library}

@@ -156,12 +156,13 @@ class Branches(Engine):
         return Perplexity(model=self.model, max_length=self.max_length).load(device)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
-        _, tokenizer, first = loaded
+        network, tokenizer, first = loaded
+        most = min(self.max_length, getattr(network.config, "max_position_embeddings", None) or self.max_length)
         items = []
         for beginning, texts in requests:
             prefix = [first, *tokenizer(beginning, add_special_tokens=False, verbose=False)["input_ids"]]
             branches = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-            fits = len(prefix) + max(map(len, branches), default=0) <= self.max_length
+            fits = len(prefix) + max(map(len, branches), default=0) <= most
             items.append(Encoded({"input_ids": prefix if fits else []}, extra=branches))
         return items
 

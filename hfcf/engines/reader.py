@@ -141,7 +141,7 @@ def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str)
     from transformers import AutoModelForQuestionAnswering
 
     network = load_network(AutoModelForQuestionAnswering, model, dtype).to(device)
-    return network, read_tokenizer(model)
+    return network, read_tokenizer(model, padding_side="right")  # places are counted from the left
 
 
 Places = list[tuple[int, int] | None]

@@ -32,8 +32,10 @@ SAMPLED = 0.8
 _APART = 1000
 """The distance between the seeds of two samples: each retry of a sample uses the next seed."""
 _ARTICLE = re.compile(r"\b[Aa]n? $")
-_DETERMINED = re.compile(r"(?:not )?(?:an?|the|this|that|his|her|its|their|no|one|two|some|many)\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_](?:\S*[^\W_])?[%$€£]?|[$€£]\S*\d")
+_DETERMINED = re.compile(r"(?:not )?(?:an?|the|this|that|his|her|its|their|no|one|two|some|many)\b(?![-–‑])", re.IGNORECASE)
+_ACCENTS = "\u0300-\u036f"
+"""Accents of decomposed letters."""
+_WORD = re.compile(rf"[^\W_][{_ACCENTS}]*(?:\S*[^\W_][{_ACCENTS}]*)?[%$€£]?|[$€£]\S*\d")
 
 
 def list_spans(text: str, words: int = LONGEST_OLD, outside: Sequence[tuple[int, int]] = ()) -> list[str]:
@@ -73,7 +75,8 @@ def apply_edits(text: str, edits: Edits, outside: Sequence[tuple[int, int]] = ()
     """
     places: list[tuple[int, str, int]] = []
     for old, new in dict.fromkeys((edit["old"], " ".join(edit["new"].split())) for edit in edits):
-        found = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text)] if old else []
+        words = rf"(?<![^\W_]){re.escape(old)}(?![^\W_]|[{_ACCENTS}])"
+        found = [match.span() for match in re.finditer(words, text)] if old else []
         free = [(start, end) for start, end in found if not any(start < right and left < end for left, right in outside)]
         if not free:
             raise ValueError(f"edits words that are not there: {old!r}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import json
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -657,3 +659,36 @@ def test_two_files_of_one_split_are_an_error(tmp_path: Path) -> None:
         nli().to_json(tmp_path / f"{name}.jsonl")
     with pytest.raises(ValueError, match="validation"):
         hfcf.load("jsonl", data_dir=tmp_path)
+
+
+def test_a_new_row_s_missing_numbers_are_null_in_a_frame() -> None:
+    frame = pd.DataFrame(
+        {
+            "claim": ["Rome is old.", "Rome is new."], "evidence": [ROME, ROME], "label": ["SUPPORTS", "REFUTES"],
+            "claim_len": [3, 3],
+        }
+    )  # fmt: skip
+    rows = hfcf.from_dataset(frame)
+    row = {**rows[0], "id": "new", "claim": "Rome is new.", "label": "REFUTES", "source_id": rows[0]["id"], "system": "made"}
+    edit = {"field": "claim", "piece": -1, "start": 8, "end": 11, "before": "old", "after": "new"}
+    made = Dataset.from_list([{**row, "change": "claim", "edits": [edit], "scores": []}])
+    new = hfcf.to_dataset(made, like=frame)
+    assert new["claim"].tolist() == ["Rome is new."]
+    assert new["claim_len"].isna().all()
+
+
+def test_val_is_a_name_of_the_validation_split(tmp_path: Path) -> None:
+    labels = ["SUPPORTS", "NOT ENOUGH INFO", "REFUTES"]
+    for name in ("train", "val"):
+        nli().to_json(tmp_path / f"{name}.jsonl")
+    assert set(hfcf.load("jsonl", data_dir=tmp_path, on_error="reject", labels=labels)) == {"train", "validation"}
+
+
+def test_packed_lists_and_tables_with_semicolons(tmp_path: Path) -> None:
+    row = {"claim": "Rome is old.", "evidence": ROME, "label": "SUPPORTS"}
+    with gzip.open(tmp_path / "rows.json.gz", "wt") as file:
+        json.dump([row, row], file)
+    with gzip.open(tmp_path / "rows.csv.gz", "wt") as file:
+        file.write(f"claim;evidence;label\nRome is old.;{ROME};SUPPORTS\n")
+    assert len(hfcf.from_dataset(tmp_path / "rows.json.gz")) == 2
+    assert hfcf.from_dataset(tmp_path / "rows.csv.gz")["claim"] == ["Rome is old."]

@@ -45,3 +45,9 @@ def test_what_is_too_long_has_no_answer(tiny_model: Callable[[str], str]) -> Non
     long, short = engine.run([[BEGINNING, TEXTS], ["The", [" film"]]])
     assert long is None
     assert len(short) == 1
+
+
+def test_more_tokens_than_the_model_has_positions_are_no_answer(tiny_model: Callable[[str], str]) -> None:
+    positions = AutoModelForCausalLM.from_pretrained(tiny_model("gpt2")).config.max_position_embeddings
+    engine = Branches(model=Model(tiny_model("gpt2")), max_length=10 * positions)
+    assert engine.run([["film " * 2 * positions, [" is"]], [BEGINNING, [" is"]]])[0] is None

@@ -219,3 +219,23 @@ def test_worked_examples_are_edits_of_their_own_texts(name: str) -> None:
             assert {one["old"] for one in answer["edits"]} <= {*list_spans(text)}
             assert edits.why_clumsy(new, text) is None
             assert len(set(text.split()) & set(new.split())) >= len(text.split()) / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        ("He signed a three-year deal.", "three-year", "two-year", "He signed a two-year deal."),
+        ("Bob pitched a game.", "game", "no-hitter", "Bob pitched a no-hitter."),
+        ("The play _Hamlet_ is here.", "Hamlet", "Othello", "The play _Othello_ is here."),
+        ("The cafe\u0301 is in Rome.", "cafe\u0301", "bar", "The bar is in Rome."),
+    ],
+)
+def test_numbers_marks_and_accents_at_the_edge_of_an_edit(text: str, old: str, new: str, expected: str) -> None:
+    assert old in list_spans(text, 1)
+    assert change(text, (old, new)) == expected
+
+
+def test_a_letter_is_not_edited_without_its_accent() -> None:
+    assert "cafe" not in list_spans("The cafe\u0301 is in Rome.", 1)
+    with pytest.raises(ValueError, match="not there"):
+        change("The cafe\u0301 is in Rome.", ("cafe", "bar"))

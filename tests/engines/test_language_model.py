@@ -11,7 +11,7 @@ import chat_models
 import pytest
 import torch
 from bad_server import Reply, Start, body, claim, hang_up, say, starter
-from chat_models import MARKS, STRICT, chat, script, tokenizer
+from chat_models import MARKS, SILENT, STRICT, chat, script, tokenizer
 from offline_models import installed
 
 from hfcf import prompts
@@ -387,8 +387,11 @@ def conversation() -> list[dict[str, str]]:
     return [{"role": "system", "content": "Read the claim."}, *requests("Rome is old.")[0]]
 
 
-def test_a_template_without_a_role_of_the_system_puts_the_task_before_the_question(tmp_path: Path, model: Model) -> None:
-    strict = Model(f"chat:{chat(tmp_path / 'strict', template=STRICT)}")
+@pytest.mark.parametrize("template", [STRICT, SILENT], ids=["strict", "silent"])
+def test_a_template_without_a_role_of_the_system_puts_the_task_before_the_question(
+    template: str, tmp_path: Path, model: Model
+) -> None:
+    strict = Model(f"chat:{chat(tmp_path / 'strict', template=template)}")
     loaded = LanguageModel(model=strict, schema=LABEL).loaded()
     ids = in_process.encode_prompt(loaded, conversation(), "m")
     question = requests("Rome is old.")[0][0]["content"]
@@ -484,3 +487,11 @@ def test_smollm2_answers_within_the_schema(monkeypatch: pytest.MonkeyPatch) -> N
         pytest.skip("the offline SmolLM2 is not installed")
     answers = prompts.ask(Model("chat:offline:smollm2"), "opposite_effects", [{"effect": "It rained all day."}], max_tokens=64)
     assert answers[0]["answer"]["opposite"]
+
+
+def test_a_brace_in_a_sentence_before_the_answer() -> None:
+    schema = object_schema({"label": {"type": "string"}})
+    assert parse_answer('The set {A, B}: {"label": "A"}', schema) == {"label": "A"}
+    for broken in ('{"label": "A', "{A, B} alone", '{"label": } {"label": "A"}'):
+        with pytest.raises(InvalidAnswer):
+            parse_answer(broken, schema)

@@ -218,3 +218,11 @@ def test_stanza_without_a_network_is_one_line(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert stanza_pipeline("en", "tokenize,ner", torch.device("cpu")) == "a pipeline"
     assert asked == [None], "no request in offline mode"
+
+
+def test_a_pipeline_of_one_s_own_keeps_what_finds_entities(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Ann"}])
+    pipeline.to_disk(tmp_path / "ruler")
+    assert Ner(backend="spacy", model=Model(str(tmp_path / "ruler"))).run(["Ann is here."]) == [[[0, 3, "PERSON"]]]

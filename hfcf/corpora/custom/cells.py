@@ -269,7 +269,8 @@ def write_question(own: Row, source: Row, new: Row, columns: Columns, ends: int 
     column = str(columns["answers" if "answers" in columns else "answer"])
     texts, starts = list(new["answers"]["text"]), list(new["answers"]["answer_start"])
     value = parse_cell(own[column], numbers=True)
-    written[column] = like_cell(own[column], _answers_like(value, texts, starts))
+    same = new["answers"] == source["answers"]
+    written[column] = own[column] if same else like_cell(own[column], _answers_like(value, texts, starts))
     places = {field: columns[field] for field in ("answer_start", "answer_end") if field in columns}
     if places:
         old = {"text": value, **{field: whole_number(own[str(name)]) for field, name in places.items()}}

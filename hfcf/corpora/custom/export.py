@@ -10,18 +10,20 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, concatenate_datasets
+from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, Value, concatenate_datasets
 
 from hfcf.core.names import number_repeats
 from hfcf.core.pairs import check_source
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
 from hfcf.core.task import Task, task_of
+from hfcf.corpora.base import BadRow
+from hfcf.corpora.custom.cells import parse_cell
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.labels import label_text
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
 from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, read_quietly
-from hfcf.corpora.custom.tables import RECORD, Table, as_table, is_frame, splits_of
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, cell, is_frame, splits_of
 
 _SENTENCES = ("text", "sentence")
 """Columns that repeat the sentence of the tokens."""
@@ -198,6 +200,7 @@ def _without_record(table: Dataset) -> Dataset:
 
 def _as_frame(table: Dataset, like: Any) -> Any:
     """Return rows as a DataFrame with the types of `like`."""
+    import numpy as np
     import pandas as pd
 
     frame = pd.DataFrame(table.to_list(), columns=list(map(str, like.columns))).set_axis(list(like.columns), axis="columns")
@@ -208,6 +211,10 @@ def _as_frame(table: Dataset, like: Any) -> Any:
         else dtype
         for name, dtype in like.dtypes.items()
     }
+    # A number or truth that a new row lacks needs a type with nulls: without one, False would stand for what is unknown.
+    for name, dtype in dtypes.items():
+        if getattr(dtype, "kind", "") in "biu" and isinstance(dtype, np.dtype) and frame[name].isna().any():
+            dtypes[name] = pd.BooleanDtype() if dtype.kind == "b" else pd.Int64Dtype()
     return frame.astype(dtypes)
 
 
@@ -333,14 +340,24 @@ def _stale(theirs: Dataset, sources: Sequence[Mapping[str, Any]], written: Mappi
     ]  # fmt: skip
     if sources and "tokens" in sources[0]:
         sizes = [len(source["tokens"]) for source in sources]
-        lists = {name: theirs[name][:] for name in others if isinstance(theirs.features[name], List)}
+        kinds = (List, Value)  # in a file a list is a text
+        lists = {name: list(map(_list_of, theirs[name])) for name in others if isinstance(theirs.features[name], kinds)}
         stale += [name for name in others if name in _SENTENCES]
         stale += [
             name
             for name, own in lists.items()
-            if all(value is None or len(value) == n for value, n in zip(own, sizes, strict=True))
+            if any(own) and all(value is None or len(value) == n for value, n in zip(own, sizes, strict=True))
         ]
     return stale
+
+
+def _list_of(value: Any) -> list[Any] | None:
+    """Return the list that a cell holds, as it is or as text; of another value [], which is parallel to no tokens."""
+    try:
+        value = parse_cell(value, numbers=True)
+    except BadRow:
+        return []
+    return value if isinstance(value, list | None) else []
 
 
 def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
@@ -350,5 +367,7 @@ def _with_columns(theirs: Dataset, written: Mapping[str, list[Any]]) -> Dataset:
         table = theirs.flatten_indices() if len(theirs) else theirs
     for name, values in written.items():
         if name in order and name in features:
+            if getattr(features[name], "dtype", "") == "string":  # as in files, whose tables hold texts
+                values = list(map(cell, values))
             table = table.remove_columns(name).add_column(name, values, feature=features[name])
     return table.select_columns(order)

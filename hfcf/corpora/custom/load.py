@@ -89,7 +89,8 @@ def from_dataset(
     if not parts:
         raise ValueError("the DatasetDict has no splits")
     if all(value is None for value in settings.values()) and all(is_canonical(part, task) for part in parts.values()):
-        say("the rows already have hfcf's columns")
+        named = "" if (corpus, split) == ("own", None) else ", and keep their corpus and split"
+        say(f"the rows already have hfcf's columns{named}")
         return ds if splits_of(ds) else parts[""]
     try:
         layout = describe_tables(parts, task, settings)

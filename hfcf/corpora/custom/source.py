@@ -29,7 +29,7 @@ from hfcf.corpora.base.files import assign_splits, check_place
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.custom import OWN
 from hfcf.corpora.custom.columns import LayoutError, layouts_of
-from hfcf.corpora.custom.layout import Layout
+from hfcf.corpora.custom.layout import Layout, class_name
 from hfcf.corpora.custom.load import ReadRows, describe_tables, from_dataset, read_tables
 from hfcf.corpora.custom.tables import FORMATS, find_files, format_of, read_files, read_records, split_of
 
@@ -322,4 +322,4 @@ def _name_labels(rows: Any) -> Iterator[dict[str, Any]]:
     features = getattr(rows, "features", None) or {}
     classes = {name: feature for name, feature in features.items() if isinstance(feature, ClassLabel)}
     for row in rows:
-        yield {**row, **{name: feature.int2str(row[name]) for name, feature in classes.items() if row[name] is not None}}
+        yield {**row, **{name: class_name(row[name], feature) for name, feature in classes.items()}}

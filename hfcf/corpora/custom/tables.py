@@ -6,7 +6,9 @@ typed dataset then differ in types alone, and `hfcf.corpora.custom.cells` reads 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -19,6 +21,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDa
 from hfcf.core.paths import cache_dir
 from hfcf.core.progress import quiet_few
 from hfcf.core.schema import TEXT
+from hfcf.corpora.base.info import ALIASES
 from hfcf.corpora.base.values import as_text
 from hfcf.corpora.formats.read import CorpusError, Record, csv_rows, json_lines, json_list
 
@@ -33,7 +36,7 @@ FORMATS = {
     ".parquet": "parquet",
 }  # fmt: skip
 """Endings of file names, each perhaps with `.gz`, and the format that they mean."""
-_NAMES = (("train", "train"), ("validation", "validation"), ("validation", "dev"), ("test", "test"))
+_NAMES = (("train", "train"), *(("validation", name) for name in ("validation", *ALIASES)), ("test", "test"))
 _FOLDERS = ("", "data", "data/default")
 _KINDS = "a Dataset, a DatasetDict, an IterableDataset, a DataFrame, a list of dicts, or the path of a file"
 _VERSION = "1"
@@ -58,8 +61,17 @@ def read_records(path: Path, default: str = "") -> Iterator[Record]:
         return _parquet_records(path)
     if file_format == "csv":
         return csv_rows(path, _delimiter(path))
-    is_list = file_format == "json" and path.suffix != ".gz" and path.read_bytes().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+    is_list = file_format == "json" and _head(path, 10_000).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
     return json_list(path) if is_list else json_lines(path, unique=True)
+
+
+def _head(path: Path, most: int | None = None) -> bytes:
+    """Return the first line of a file, or its first bytes, unpacked."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return file.readline() if most is None else file.read(most)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        return b""  # the reader says so
 
 
 _OTHER = {
@@ -72,10 +84,7 @@ def _delimiter(path: Path) -> str:
     """Return the mark between the columns of a table: the first of comma, semicolon and tab that its header has."""
     if ".tsv" in path.suffixes:
         return "\t"
-    if path.suffix == ".gz":
-        return ","
-    with path.open("rb") as file:
-        header = file.readline()
+    header = _head(path)
     if other := next((name for mark, name in _OTHER.items() if header.startswith(mark)), None):
         raise CorpusError(f"{path}: the file is {other}: save it as CSV UTF-8, or give it its own ending")
     return next((mark for mark in ",;\t" if mark in header.decode("utf-8", "replace")), ",")
@@ -198,11 +207,12 @@ def find_files(data_dir: Path, formats: Sequence[str]) -> dict[str, list[Path]]:
     endings = [ending + zipped for ending, name in FORMATS.items() if name in formats for zipped in ("", ".gz")]
     for folder in _FOLDERS:
         splits: dict[str, list[Path]] = {}
+        names: dict[str, str] = {}
         for split, name in _NAMES:
             for pattern in (*(f"{name}{ending}" for ending in endings), *(f"{name}-*{ending}" for ending in endings)):
                 if paths := sorted(path for path in (data_dir / folder).glob(pattern) if path.is_file()):
                     splits.setdefault(split, paths)
-                    if not splits[split][0].name.startswith(name):
+                    if names.setdefault(split, name) != name:
                         both = f"{splits[split][0].name} and {paths[0].name}"
                         raise ValueError(f"{data_dir}: {both} are both the split {split}: name the files, as data_files=…")
         if splits:

@@ -198,8 +198,9 @@ def lines(path: Path) -> list[str]:
 
 def _json_file(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return json.loads(file.read().decode("utf-8-sig"))
+    except (ValueError, RecursionError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _unreadable_file(path, error) from None
 
 

@@ -59,16 +59,25 @@ def parse_answer(text: str, schema: Schema) -> Any:
     start = -1 if text.lstrip().startswith("<think>") else text.find("{")
     if start < 0:
         raise InvalidAnswer("is no JSON object" if text.strip() else "is empty")
+    value = _first_object(text, start)
     try:
-        value, _ = json.JSONDecoder().raw_decode(text, start)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise InvalidAnswer("holds half of a surrogate pair, which is no text") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidAnswer("holds JSON that is broken or breaks off") from error
     for fault in schema_validator(schema).iter_errors(value):
         raise InvalidAnswer(f"does not fit the schema: {fault.json_path}: {fault.message}"[:_LONGEST])
     return value
+
+
+def _first_object(text: str, start: int) -> Any:
+    """Return the first JSON object from a brace on; a brace before it may belong to a sentence: "the set {A, B}"."""
+    while True:
+        try:
+            return json.JSONDecoder().raw_decode(text, start)[0]
+        except (ValueError, RecursionError) as error:
+            end = text.find("}", start) + 1
+            if '"' in text[start : end or None] or (start := text.find("{", end)) < 0 or not end:
+                raise InvalidAnswer("holds JSON that is broken or breaks off") from error
 
 
 def token_probabilities(tokens: Sequence[Token], label: str, labels: Sequence[str]) -> dict[str, float] | None:

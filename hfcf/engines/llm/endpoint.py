@@ -176,6 +176,8 @@ class Endpoint:
                     raise self._error(f"answers {status}: {complaint[:300]}", status) from None
                 left_out |= {refused}
                 continue
+            except ValueError as error:  # a proxy cut the answer off
+                raise self._error(f"answers what is no JSON ({error})") from None
             self._unsupported |= left_out  # only now: the refusal may have had another reason
             return self._read(completion)
 

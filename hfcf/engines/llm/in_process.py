@@ -167,13 +167,16 @@ def encode_prompt(loaded: Loaded, messages: Sequence[Mapping[str, str]], name: s
     def fill_template() -> list[int]:
         return list(loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False))
 
+    task = turns[0]["content"] if turns[0]["role"] == "system" else ""
     try:
-        return fill_template()
+        text = loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        if "".join(task.split()) in "".join(text.split()):
+            return fill_template()
     except TemplateError as error:
-        if turns[0]["role"] != "system":
+        if not task:
             raise ValueError(f"{name}: its chat template can't be filled in: {error}") from error
-    # Some templates, such as Gemma's, have no messages of the system: the user then says the same.
-    task = turns.pop(0)["content"]
+    # Some templates refuse messages of the system, such as Gemma's, or leave them out: the user then says the same.
+    turns.pop(0)
     turns[0] = {**turns[0], "content": f"{task}\n\n{turns[0]['content']}"}
     try:
         return fill_template()

@@ -131,11 +131,14 @@ def write(
 
 
 def decode_token(tokenizer: Any, answer: WrittenAnswer, place: int) -> list[Any]:
-    """Return a written token as `[text, log-probability, [[text, log-probability] of each alternative]]`."""
+    """Return a written token as `[text, log-probability, [[text, log-probability] of each alternative]]`.
+
+    A character of several tokens belongs to the token that completes it.
+    """
     before = answer.ids[max(0, place - _CONTEXT) : place]
 
     def decode(ids: Sequence[int]) -> str:
-        return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)).rstrip("\ufffd")
 
     start = len(decode(before))
     value, alternatives = answer.values[place]
