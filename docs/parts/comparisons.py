@@ -10,7 +10,7 @@ from statistics import fmean
 from hfcf.core.trainer import Scorer
 from hfcf.studies.compare.grid import Grid, SampleTraining, make_grid
 from hfcf.studies.compare.page import difference_text, rows_text
-from hfcf.studies.compare.recipe import ColumnComparison, read_comparison
+from hfcf.studies.compare.recipe import ColumnComparison, SetComparison, read_comparison
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
@@ -26,6 +26,7 @@ def grid(name: str, scorer: Scorer = VERDICTS) -> Grid:
     cells = [
         {**cell, "seed": SampleTraining(cell["size"], cell["sample"], cell["seed"]) if "size" in cell else cell["seed"]}
         for cell in Cells(RESULTS / f"{name}.jsonl").every()
+        if "corpus" in cell  # no intrinsic scores
     ]
     return make_grid(cells, "none", scorer=scorer)
 
@@ -172,6 +173,52 @@ def figures() -> dict[str, str]:
     worth = next(each for each in every if (each.method, each.setting) == ("CrossAug", "challenge"))
     found |= {"crossaug.worth": f"{worth.rows:,.0f}", "crossaug.worth.low": f"{worth.low:,.0f}"}
     return found
+
+
+# --- RACE on claims with several sentences of evidence
+
+
+RACE = "compare_race"
+RACE_CONTROLS = ("RACE, copies", "RACE, real rows", "RACE, judge's labels")
+
+
+def race_table() -> str:
+    """Return mean scores by kind of set, with the differences from the baseline; below them the paper's gains."""
+    part, recipe = grid(RACE), read_comparison(RACE)
+    assert isinstance(recipe, SetComparison)
+    kinds = {
+        setting: [name for name, own in part.corpora.items() if own == setting] for setting in dict.fromkeys(part.corpora.values())
+    }
+    gains = {setting: mean_differences(part, names, part.baseline) for setting, names in kinds.items()}
+    rows = []
+    for method in part.methods:
+        cells = [cell for name in part.corpora for cell in part.of(method, name).values()]
+        line = [method, f"{fmean(cell['train_rows'] for cell in cells):,.0f}"]
+        for setting, names in kinds.items():
+            line += [points(mean_score(part, names, method)), _text(gains[setting][method]) if method in gains[setting] else ""]
+        rows.append(line)
+    paper = recipe.paper.scores[part.scorer.compared[0]]
+    for method in ("RACE", "EDA"):
+        line = [f"*{method}, the paper*", "–"]
+        for setting in kinds:
+            names = [source.name for source in recipe.evaluate if source.setting == setting and source.name in paper[method]]
+            gain = fmean(float(paper[method][name]) - float(paper["none"][name]) for name in names)
+            line += ["–", f"{signed_points(gain / 100)}, {len(names)} sets"]
+        rows.append(line)
+    header = [each for setting, names in kinds.items() for each in (f"{setting}, {len(names)} sets", "difference [95 %]")]
+    return table(["method", "rows", *header], rows)
+
+
+def race_controls_table() -> str:
+    """Return RACE less its controls, over all sets."""
+    part = grid(RACE)
+    return controls_table(part, "RACE", RACE_CONTROLS, list(part.corpora))
+
+
+def race_sets_table() -> str:
+    """Return the scores on each set."""
+    part = grid(RACE)
+    return scores_table(part, list(part.corpora), list(part.corpora))
 
 
 # --- CCG on few sentences
