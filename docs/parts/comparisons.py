@@ -203,10 +203,15 @@ def race_table() -> str:
         for setting in kinds:
             names = [source.name for source in recipe.evaluate if source.setting == setting and source.name in paper[method]]
             gain = fmean(float(paper[method][name]) - float(paper["none"][name]) for name in names)
-            line += ["–", f"{signed_points(gain / 100)}, {len(names)} sets"]
+            line += ["–", f"{signed_points(gain / 100)}, {counted(names)}"]
         rows.append(line)
-    header = [each for setting, names in kinds.items() for each in (f"{setting}, {len(names)} sets", "difference [95 %]")]
+    header = [each for setting, names in kinds.items() for each in (f"{setting}, {counted(names)}", "difference [95 %]")]
     return table(["method", "rows", *header], rows)
+
+
+def counted(sets: Collection[str]) -> str:
+    """Say how many sets there are."""
+    return f"{len(sets)} set{'s' * (len(sets) != 1)}"
 
 
 def race_controls_table() -> str:

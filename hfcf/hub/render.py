@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 _MARKS = re.compile(r"[\\|`\[\]*~]")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -48,7 +49,7 @@ class _Whole(str):
 def cell(text: Any) -> str:
     """Escape a text for one cell of a Markdown table, or one line: it makes no cell, no HTML, no image and no link
     but that of a bare address."""
-    line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;")
+    line = _ENTITY.sub("&amp;", " ".join(str(text).split())).replace("<", "&lt;")
     return _MARKS.sub(r"\\\g<0>", line)
 
 

@@ -170,6 +170,9 @@ def test_where_files_are_looked_for(tmp_path: Path) -> None:
     assert hfcf.load("relations", data_dir=tmp_path, split="train")["id"] == ["0", "1"]
     write(tmp_path / "dev.jsonl", ROW)
     write(tmp_path / "validation.jsonl", {**ROW, "id": "official"})
+    with pytest.raises(ValueError, match=r"validation\.jsonl and dev\.jsonl"):
+        hfcf.load("relations", data_dir=tmp_path)
+    (tmp_path / "dev.jsonl").unlink()
     ds = hfcf.load("relations", data_dir=tmp_path)
     assert {split: part["id"][:] for split, part in ds.items()} == {"validation": ["official"]}
 

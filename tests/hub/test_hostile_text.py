@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from hfcf.core.safe_yaml import front_matter
-from hfcf.hub.render import render
+from hfcf.hub.render import cell, render
 from hfcf.pipeline.run import run
 
 EVIL = "<img src=http://evil.example/x onerror=pwn()> ![seen](http://evil.example/pixel) [click](http://evil.example)"
@@ -53,3 +53,4 @@ def test_blocks_of_ours_stay_as_they_are() -> None:
     text = render("licence.md.jinja", corpus=corpus, not_republished="")
     assert text.startswith("A & B's &lt;3: cc-by-4.0. Rows derived")
     assert "Paper: https://a.b/c_d\n" in text
+    assert cell("&lt;b&gt; & **bold** ~~gone~~") == r"&amp;lt;b&amp;gt; & \*\*bold\*\* \~\~gone\~\~"
