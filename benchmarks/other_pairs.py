@@ -31,7 +31,6 @@ from hfcf.engines.perplexity import Perplexity
 from hfcf.pipeline.score_pairs import score_pairs
 
 METHODS = {"people": "crowd", "MiCE": "mice", "GBDA": "gbda", "CREST": "crest", "Llama-2, temperature 0.2": "llama_02"}
-EXPERTS = {"experts": "expert"}
 HYPOTHESES: dict[str, Any] = {
     "original": {"claim": "orig_hypothesis", "evidence": "orig_premise"},
     "revised": [{"claim": "gen_hypothesis", "evidence": "orig_premise"}],
@@ -107,7 +106,7 @@ def hypotheses(folder: Path) -> dict[str, DataFrame]:
 
 def reviews(folder: Path) -> dict[str, DataFrame]:
     """Return the revisions of reviews: of rows that are drawn, of those that our model revised, and our model's."""
-    published = read_published(folder, "imdb", METHODS | EXPERTS, REVIEWS)
+    published = read_published(folder, "imdb", {**METHODS, "experts": "expert"}, REVIEWS)
     rows = published["people"].assign(label=read_csv(folder / "results" / "imdb" / "llama_02" / "results.csv")["Sentiment"])
     drawn = rows.sample(SCORED, random_state=13).index  # every file has the reviews in the same order
     tables = {name: filled(each.loc[drawn]) for name, each in published.items()}

@@ -154,21 +154,17 @@ def _curve() -> Grid:
 
 
 def figures() -> dict[str, str]:
-    """Return by crossaug.KIND.NAME mean gains in points, and shares in percent.
+    """Return by crossaug.KIND.METHOD mean gains in points, and shares in percent; by crossaug.worth what the rows are worth.
 
-    Kinds: `four`, over the averaged challenge sets; `six`, over all sets but FEVER; `share`, of CrossAug's gain on the four;
-    `rows`, what so many labelled rows gain over 600 on the four.
+    Kinds: `six`, over all sets but FEVER; `share`, of CrossAug's gain on the averaged challenge sets.
     """
     part, found = crossaug_grid(), dict[str, str]()
     four, six = challenge_sets(part), [name for name in SETS if name != "FEVER"]
     whole = mean_gain(part, "CrossAug", four)
     for key, method in {"method": "CrossAug", **CONTROLS}.items():
         gain = mean_gain(part, method, four)
-        found[f"crossaug.four.{key}"] = signed_points(gain)
         found[f"crossaug.six.{key}"] = signed_points(mean_gain(part, method, six))
         found[f"crossaug.share.{key}"] = f"{100 * gain / whole:.0f}"
-    for size, other in grid(CROSSAUG).by_size().items():
-        found[f"crossaug.rows.{size}"] = signed_points(mean_score(other, four) - mean_score(part, four))
     every = worths(_curve(), VERDICTS.compared[0])
     worth = next(each for each in every if (each.method, each.setting) == ("CrossAug", "challenge"))
     found |= {"crossaug.worth": f"{worth.rows:,.0f}", "crossaug.worth.low": f"{worth.low:,.0f}"}

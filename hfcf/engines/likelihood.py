@@ -17,6 +17,7 @@ from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import load_generator, load_tokenizer
+from hfcf.engines.networks import most_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +55,7 @@ class Likelihood(Engine):
             texts = tokenizer([f" {text}" for _, text in requests], add_special_tokens=False)["input_ids"]
             texts = [[*ids, tokenizer.eos_token_id] for ids in texts]
             prompts = [ids or [tokenizer.eos_token_id] for ids in prompts]  # the first token is predicted from something
-        positions = getattr(network.config, "max_position_embeddings", None)  # none where positions are relative, as in T5
-        most = self.max_length if positions is None else min(self.max_length, positions)
+        most = most_tokens(network, self.max_length)
         items = []
         for prompt, text in zip(prompts, texts, strict=True):
             ids = prompt if network.config.is_encoder_decoder else [*prompt, *text]

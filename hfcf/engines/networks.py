@@ -22,6 +22,11 @@ PEFT_HEADS = ("classifier", "score", "qa_outputs")
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 
+def most_tokens(network: Any, max_length: int) -> int:
+    """Return how many tokens a network reads: at most its positions, of which it has none where they are relative, as in T5."""
+    return min(max_length, getattr(network.config, "max_position_embeddings", None) or max_length)
+
+
 def load_network(auto: Any, model: Model, dtype: Any, *, unread: tuple[str, ...] = ()) -> Any:
     """Load the network of `model` by the `AutoModelFor…` class `auto`, with its adapter merged in.
 

@@ -17,7 +17,7 @@ from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad, skip_empty
-from hfcf.engines.networks import load_network
+from hfcf.engines.networks import load_network, most_tokens
 
 END_OF_TEXT = "<|endoftext|>"
 _DIGITS = 5
@@ -82,7 +82,7 @@ class Perplexity(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, first = loaded
-        most = min(self.max_length, getattr(network.config, "max_position_embeddings", None) or self.max_length)
+        most = most_tokens(network, self.max_length)
         pairs = [("", request) if isinstance(request, str) else request for request in requests]
         before, rows = (
             tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] for texts in zip(*pairs, strict=True)
@@ -157,7 +157,7 @@ class Branches(Engine):
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, first = loaded
-        most = min(self.max_length, getattr(network.config, "max_position_embeddings", None) or self.max_length)
+        most = most_tokens(network, self.max_length)
         items = []
         for beginning, texts in requests:
             prefix = [first, *tokenizer(beginning, add_special_tokens=False, verbose=False)["input_ids"]]

@@ -6,6 +6,7 @@ the JSON schema by a form that only one kind of server knows.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -176,7 +177,7 @@ class Endpoint:
                     raise self._error(f"answers {status}: {complaint[:300]}", status) from None
                 left_out |= {refused}
                 continue
-            except ValueError as error:  # a proxy cut the answer off
+            except json.JSONDecodeError as error:  # a proxy cut the answer off
                 raise self._error(f"answers what is no JSON ({error})") from None
             self._unsupported |= left_out  # only now: the refusal may have had another reason
             return self._read(completion)

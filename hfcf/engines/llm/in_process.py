@@ -164,14 +164,17 @@ def encode_prompt(loaded: Loaded, messages: Sequence[Mapping[str, str]], name: s
             text = text.replace(mark, f"{mark[0]} {mark[1:]}")
         turns.append({**message, "content": text})
 
-    def fill_template() -> list[int]:
-        return list(loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False))
+    def fill_template() -> str:
+        return str(loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))
+
+    def encode(text: str) -> list[int]:
+        return list(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])  # the template has written the marks
 
     task = turns[0]["content"] if turns[0]["role"] == "system" else ""
     try:
-        text = loaded.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        text = fill_template()
         if "".join(task.split()) in "".join(text.split()):
-            return fill_template()
+            return encode(text)
     except TemplateError as error:
         if not task:
             raise ValueError(f"{name}: its chat template can't be filled in: {error}") from error
@@ -179,7 +182,7 @@ def encode_prompt(loaded: Loaded, messages: Sequence[Mapping[str, str]], name: s
     turns.pop(0)
     turns[0] = {**turns[0], "content": f"{task}\n\n{turns[0]['content']}"}
     try:
-        return fill_template()
+        return encode(fill_template())
     except TemplateError as error:
         raise ValueError(f"{name}: its chat template can't be filled in: {error}") from error
 
