@@ -70,8 +70,16 @@ def _usable(device: torch.device) -> torch.device:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether a GPU computes in bfloat16. Those before Ampere (V100, T4) emulate it, which is slower than float32."""
-    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    """Return whether a device computes in bfloat16; others emulate it, several times slower than float32.
+
+    GPUs have it since Ampere, not V100 and T4; of processors, versions of torch before 2.10 do not tell.
+    """
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(known.get(name) for name in ("amx_bf16", "avx512_bf16", "bf16"))
 
 
 def limit_threads() -> None:
@@ -323,7 +331,8 @@ class Engine:
         name = next((v.dtype for f in fields(self) if isinstance(v := getattr(self, f.name), Model)), "float32")
         if name != "auto":
             return getattr(torch, name)
-        return torch.bfloat16 if has_bfloat16(self.device()) else torch.float32
+        device = self.device()
+        return torch.bfloat16 if device.type == "cuda" and has_bfloat16(device) else torch.float32
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -180,19 +180,25 @@ def save_whole(network: Any, folder: str | os.PathLike[str], file: str) -> None:
     save_file(rest, Path(folder) / file, metadata={"format": "pt"})
 
 
+def load_encoder(model: Model, dtype: Any, kind: str, **settings: Any) -> Any:
+    """Load the encoder of a model without a head, which `kind` reads; an adapter is an error."""
+    from transformers import AutoModel
+
+    if model.adapter:
+        raise ValueError(f"{model.name}: {kind} reads a whole model and takes no adapter: leave the adapter out, or merge it")
+    return read_weights(AutoModel, model, dtype=dtype, **settings)
+
+
 def load_whole(
     model: Model, file: str, make: Callable[[Any], Network], *, kind: str, training: str, device: torch.device, dtype: torch.dtype
 ) -> Network:
     """Load a network that `save_whole` stored."""
     from safetensors.torch import load_file
-    from transformers import AutoModel
 
-    if model.adapter:
-        raise ValueError(f"{model.name}: {kind} is stored whole and takes no adapter: leave the adapter out")
     path = find_file(model.source(), file, model.revision)
     if path is None:
         raise ValueError(f"{model.name} is not {kind}: it has no {file}; train one by `{training}`")
-    network = make(read_weights(AutoModel, model, dtype=dtype))
+    network = make(load_encoder(model, dtype, kind))
     missing, unknown = network.load_state_dict(load_file(path), strict=False)
     if unknown or any(not name.startswith("encoder.") for name in missing):
         raise ValueError(f"{model.name}: the weights in {file} do not fit {kind}")

@@ -63,7 +63,7 @@ class Hyperparameters:
             encoder's gain.
         rank: of the stored matrices, with "lora" or "lowrank".
         bf16: compute in bfloat16 (mixed precision; the weights stay in float32). Processors and GPUs that have it take less than
-            half of the time; devices without it take longer.
+            half of the time; others would emulate it, and compute in float32.
         seed: of the order of the rows and of new weights.
         micro_batch_size: rows of a batch that are computed at a time, to save memory. Null computes the batch at once. It divides
             `batch_size`, and a step has the mean of the parts' losses (Transformers' gradient accumulation).
@@ -213,18 +213,16 @@ def trained_model(hp: Hyperparameters, out: Path) -> Model:
 
 
 def in_bfloat16(hp: Hyperparameters, device: torch.device) -> bool:
-    """Return whether a training computes in bfloat16; a GPU without it computes in float32."""
+    """Return whether a training computes in bfloat16; a processor or a GPU without it computes in float32."""
     from transformers.utils import is_torch_bf16_gpu_available
 
-    if device.type == "cuda":
-        return hp.bf16 and has_bfloat16(device)
-    return hp.bf16 and (device.type == "cpu" or is_torch_bf16_gpu_available())
+    return hp.bf16 and (has_bfloat16(device) or (device.type not in ("cpu", "cuda") and is_torch_bf16_gpu_available()))
 
 
 def _where(hp: Hyperparameters) -> dict[str, Any]:
     """Return the arguments for the device and for mixed precision."""
     device = process_device()
-    on_cpu = device.type == "cpu" and (hp.bf16 or torch.accelerator.is_available())
+    on_cpu = device.type == "cpu" and (in_bfloat16(hp, device) or torch.accelerator.is_available())
     return {"bf16": in_bfloat16(hp, device), "use_cpu": on_cpu}
 
 

@@ -32,6 +32,7 @@ import hfcf
 from hfcf.core.model import Model
 from hfcf.core.passage_store import Passages
 from hfcf.core.task import get_task
+from hfcf.corpora.custom.cells import write_question
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.layout import distinct_columns
 from hfcf.engines.continuation import Continuation
@@ -692,3 +693,27 @@ def test_packed_lists_and_tables_with_semicolons(tmp_path: Path) -> None:
         file.write(f"claim;evidence;label\nRome is old.;{ROME};SUPPORTS\n")
     assert len(hfcf.from_dataset(tmp_path / "rows.json.gz")) == 2
     assert hfcf.from_dataset(tmp_path / "rows.csv.gz")["claim"] == ["Rome is old."]
+
+
+def test_numbers_of_groups_that_a_frame_made_floats_still_name_groups() -> None:
+    names = ["one", "two", "three"]
+    frame = pd.DataFrame({"text": [f"Text {name}." for name in names], "label": ["a", "b", "a"], "group_id": [7, 7, None]})
+    groups = hfcf.from_dataset(frame, task="classification")["group_id"]
+    assert groups[:2] == ["7", "7"]
+    assert groups[2] not in (None, "", "7", "nan")
+
+
+def test_what_is_no_list_beside_lists_of_answers_is_null_in_a_new_row() -> None:
+    own = {"answers": {"text": ["Bled"], "answer_start": [0], "is_impossible": False}}
+    old, new = ({"answers": {"text": [text], "answer_start": [start]}} for text, start in (("Bled", 0), ("Ljubljana", 3)))
+    written = write_question(own, old, new, {"answers": "answers"})
+    assert written["answers"] == {"text": ["Ljubljana"], "answer_start": [3], "is_impossible": None}
+
+
+@pytest.mark.parametrize("write", [int, str])
+def test_minus_one_beside_numbers_without_names_may_be_a_class(write: Callable[[int], Any]) -> None:
+    rows = [{"text": f"Text {i}.", "label": write(i % 3 - 1)} for i in range(9)]
+    with pytest.raises(ValueError, match="-1"):
+        hfcf.from_dataset(rows, task="classification")
+    read = hfcf.from_dataset(rows, task="classification", labels={-1: "bad", 0: "so-so", 1: "good"})
+    assert read["label"][:3] == ["bad", "so-so", "good"]

@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 from hfcf.core import offline
 from hfcf.core.artifacts import save_artifact
 from hfcf.core.model import Model
+from hfcf.metrics.shared.matching import Matching
 from hfcf.metrics.shared.moverscore import MoverScore, _grams, _score, fit_idf
 
 MINILM = Model("offline:minilm")
@@ -261,3 +262,9 @@ def test_a_window_that_is_full_changes_no_score(minilm: Model, pairs: list[list[
 def test_groups_of_no_words_are_an_error(minilm: Model) -> None:
     with pytest.raises(ValueError, match="n_gram must be at least 1, got 0"):
         MoverScore(model=minilm, n_gram=0)
+
+
+@pytest.mark.parametrize("engine", [MoverScore, Matching])
+def test_a_model_with_an_adapter_is_an_error(engine: Any, tiny_model: Any) -> None:
+    with pytest.raises(ValueError, match="adapter"):
+        engine(model=Model(tiny_model("classifier"), adapter="me/adapter")).load(torch.device("cpu"))

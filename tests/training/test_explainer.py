@@ -124,7 +124,8 @@ def test_what_is_marked_keeps_the_prediction_and_a_random_choice_does_not(verifi
     assert found["consistent"] > 0.7
 
 
-def test_a_training_in_bfloat16_stays_near_that_in_float32(verifier: str, tmp_path: Path) -> None:
+def test_a_training_in_bfloat16_stays_near_that_in_float32(verifier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"bf16": True}, raising=False)
     ds = planted.canonical(planted.rows(48, seed=2))
     for name, bf16 in (("plain", False), ("mixed", True)):
         train_explainer(ds, replace(hyper(verifier), bf16=bf16), tmp_path / name)

@@ -292,9 +292,9 @@ def test_a_head_of_several_layers_is_stored_whole_beside_a_lora_adapter(tiny_mod
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize(("bf16", "has_it"), [(False, True), (True, False), (True, True)])
 def test_mixed_precision_computes_in_bfloat16_and_stores_float32(
-    bf16: bool, tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bf16: bool, has_it: bool, tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds, forward = set(), BertModel.forward
 
@@ -303,8 +303,9 @@ def test_mixed_precision_computes_in_bfloat16_and_stores_float32(
         return forward(self, *args, **kwargs)
 
     monkeypatch.setattr(BertModel, "forward", watched)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": has_it}, raising=False)
     train_verifier(rows(8), settings(tiny_model("classifier"), bf16=bf16), tmp_path)
-    assert kinds == {torch.bfloat16 if bf16 else torch.float32}
+    assert kinds == {torch.bfloat16 if bf16 and has_it else torch.float32}
     assert {tensor.dtype for tensor in load_file(tmp_path / "model.safetensors").values()} == {torch.float32}
 
 
@@ -314,13 +315,14 @@ def test_several_gpus_of_one_process_share_no_batch(tiny_model: Tiny, tmp_path: 
     assert read_steps(tmp_path)["steps"] == 2, "by DataParallel, a batch would have 4 rows of each GPU"
 
 
-def test_a_gpu_that_only_emulates_bfloat16_trains_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("computes", [False, True])
+def test_a_device_that_only_emulates_bfloat16_trains_in_float32(computes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     hp = settings("me/model", bf16=True)
-    for computes in (False, True):
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or computes)  # noqa: B023
-        assert in_bfloat16(hp, torch.device("cuda")) == computes
-    assert in_bfloat16(hp, torch.device("cpu"))
-    assert not in_bfloat16(replace(hp, bf16=False), torch.device("cpu"))
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or computes)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": computes}, raising=False)
+    for device in (torch.device("cuda"), torch.device("cpu")):
+        assert in_bfloat16(hp, device) == computes
+        assert not in_bfloat16(replace(hp, bf16=False), device)
 
 
 @pytest.mark.parametrize("tune", ["lora", "lowrank"])

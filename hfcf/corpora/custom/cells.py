@@ -289,7 +289,9 @@ def _answers_like(value: Any, texts: list[str], starts: list[int]) -> Any:
     if isinstance(value, Mapping):
         first = {name: items[0] if isinstance(items, list) and items else None for name, items in value.items()}
         answers = [_one_like(first, text, start) for text, start in zip(texts, places, strict=True)]
-        return {name: [answer[name] for answer in answers if answer[name] is not None or name != "answer_start"] for name in value}
+        new = {name: [answer[name] for answer in answers if answer[name] is not None or name != "answer_start"] for name in value}
+        # What is no list says something of the old answers, or is missing.
+        return new | {name: None for name, old in value.items() if not isinstance(old, list) and name != "answer_start"}
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         like = next(item for item in value if isinstance(item, Mapping))
         return [_one_like(like, text, start) for text, start in zip(texts, places, strict=True)]

@@ -14,7 +14,7 @@ from hfcf.corpora.custom.cells import Column, Columns
 from hfcf.corpora.custom.columns import LayoutError, find_columns, layouts_of
 from hfcf.corpora.custom.labels import LabelNames, label_text, read_labels
 from hfcf.corpora.custom.relations import inclusive_ends
-from hfcf.corpora.custom.tables import own_columns
+from hfcf.corpora.custom.tables import is_missing, own_columns
 from hfcf.corpora.formats.read import BadRow, CorpusError
 
 ENDS = ("exclusive", "inclusive")
@@ -121,7 +121,7 @@ def find_layout(
     found: dict[str, Column] = dict(chosen)
     for name in _GUESSED:
         if name in found and name not in given and not _fits(name, str(found[name]), found, tables):
-            if name == "id" and "group" not in found and all(_dtype(part, str(found[name])) in _ID_TYPES for part in tables):
+            if name == "id" and "group" not in found and all(_holds_names(part, str(found[name])) for part in tables):
                 found["group"] = found[name]  # an id that several rows share says which rows belong together
             del found[name]
     layout = Layout(layouts.task, found)
@@ -192,7 +192,7 @@ def distinct_columns(parts: Sequence[Dataset], read: Collection[str]) -> list[st
 
 
 def _is_distinct(column: str, parts: Sequence[Dataset]) -> bool:
-    if not all(column in part.column_names and _dtype(part, column) in _ID_TYPES for part in parts):
+    if not all(column in part.column_names and _holds_names(part, column) for part in parts):
         return False
     if any(isinstance(part.features[column], ClassLabel) for part in parts):
         return False
@@ -207,7 +207,7 @@ def _fits(name: str, column: str, found: Columns, parts: Sequence[Dataset]) -> b
     if name == "title":  # for evidence of one text, or for a passage
         evidence = found.get("evidence")
         return evidence is None or (isinstance(evidence, str) and _dtype(parts[0], evidence) == "string")
-    if any(_dtype(part, column) not in _ID_TYPES for part in parts):
+    if not all(_holds_names(part, column) for part in parts):
         return False
     if name == "group":
         return True
@@ -246,6 +246,13 @@ def _names(column: Column) -> tuple[str, ...]:
 
 def _texts(ds: Dataset) -> list[str]:
     return [name for name in ds.column_names if _dtype(ds, name) == "string"]
+
+
+def _holds_names(part: Dataset, column: str) -> bool:
+    """Say whether a column holds texts or whole numbers, which pandas makes floats where one is missing."""
+    if _dtype(part, column) in ("float32", "float64"):
+        return all(value is None or is_missing(value) or value.is_integer() for value in part[column])
+    return _dtype(part, column) in _ID_TYPES
 
 
 def _dtype(ds: Dataset, column: str) -> str | None:

@@ -16,9 +16,10 @@ from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import Task, get_task, tasks
 from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
 from hfcf.corpora.base.values import as_text, text_group
+from hfcf.corpora.custom.cells import whole_number
 from hfcf.corpora.custom.columns import LayoutError, find_columns
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
-from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, splits_of
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, is_missing, splits_of
 from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
 from hfcf.text.check import SURROGATE
@@ -230,7 +231,11 @@ class ReadRows:
         content = [*own.values(), record.unreadable] if why else [row.get(name) for name in (*task.columns, "label")]
         row["id"] = text_group("row", json.dumps(content, ensure_ascii=False, default=str))
         given = {name: own[str(columns[name])] for name in ("id", "group") if name in columns}
-        given = {name: as_text(value) for name, value in given.items() if value is not None and str(value).strip()}
+        given = {
+            name: as_text(whole_number(value))
+            for name, value in given.items()
+            if value is not None and not is_missing(value) and str(value).strip()
+        }
         row["id"] = given.get("id") or row["id"]
         row["group_id"] = given.get("group") or row["group_id"] or (row["id"] if why else content_name(row, task))
         if self.numbered:

@@ -16,7 +16,7 @@ import torch
 
 from hfcf.core.model import CHAT, Model
 from hfcf.core.model_checks import explain_template, longest_input
-from hfcf.engines.base import Engine
+from hfcf.engines.base import Engine, has_bfloat16
 from hfcf.engines.generator import load_generator, load_tokenizer
 from hfcf.engines.llm.answers import EXTRA, Schema
 from hfcf.engines.llm.endpoint import Raw
@@ -71,11 +71,9 @@ class ChatWeights(Engine):
     def dtype(self) -> torch.dtype:
         """Return the number type; "auto" is bfloat16 on a processor too, where it has instructions for it: a language model in
         float32 needs twice the memory and more than twice the time."""
-        auto = super().dtype()
-        # Versions of torch before 2.10 do not tell what a processor can do.
-        known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)() if self.device().type == "cpu" else {}
-        has_it = known.get("amx_bf16") or known.get("avx512_bf16") or known.get("bf16")
-        return torch.bfloat16 if self.model.dtype == "auto" and has_it else auto
+        if self.model.dtype == "auto" and has_bfloat16(self.device()):
+            return torch.bfloat16
+        return super().dtype()
 
     def load(self, device: torch.device) -> Loaded:
         tokenizer = load_tokenizer(self.model)

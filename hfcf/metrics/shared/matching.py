@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hfcf.core.model import Model
-from hfcf.core.pretrained import read_config, read_tokenizer, read_weights
+from hfcf.core.pretrained import read_config, read_tokenizer
 from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.networks import load_encoder
 from hfcf.metrics.shared.batching import windows
 
 Array = NDArray[Any]
@@ -61,8 +62,6 @@ class Matching(Engine):
     max_length: Positive = 512
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModel
-
         config = read_config(self.model)
         if self.layer is not None:
             if not 1 <= self.layer <= config.num_hidden_layers:  # further layers would get random weights
@@ -70,7 +69,7 @@ class Matching(Engine):
                     f"layer must be between 1 and {config.num_hidden_layers}, the layers of {self.model.name}, got {self.layer}"
                 )
             config.num_hidden_layers = self.layer
-        network = read_weights(AutoModel, self.model, config=config, dtype=self.dtype())
+        network = load_encoder(self.model, self.dtype(), type(self).__name__, config=config)
         return network.to(device).eval(), read_tokenizer(self.model)
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:

@@ -16,9 +16,10 @@ import torch
 
 from hfcf.core.artifacts import read_artifact, save_artifact
 from hfcf.core.model import Model
-from hfcf.core.pretrained import read_tokenizer, read_weights
+from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
 from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.networks import load_encoder
 from hfcf.metrics.shared.batching import windows
 
 CITATION = "Zhao et al. 2019, MoverScore: Text Generation Evaluating with Contextualized Embeddings and Earth Mover Distance"
@@ -54,10 +55,8 @@ class MoverScore(Engine):
     n_gram: Positive = 1
 
     def load(self, device: torch.device) -> Any:
-        from transformers import AutoModel
-
         tokenizer = read_tokenizer(self.model)
-        network = read_weights(AutoModel, self.model, dtype=self.dtype())
+        network = load_encoder(self.model, self.dtype(), "MoverScore")
         vocabulary = tokenizer.get_vocab()
         if not any(piece.startswith("##") for piece in vocabulary):
             log.warning("%s: its tokenizer does not mark what continues a word: such pieces weigh like words", self.model.name)
