@@ -64,6 +64,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **reference.TABLES,
     "checks": bench.checks,
     "examples": bench.examples,
+    "judges": bench.judges,
     "bibtex": systems.bibtex,
     "headline": ratings.headline_table,
     "rated_pairs": ratings.rated_table,

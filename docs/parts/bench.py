@@ -12,10 +12,12 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "judge_curve", "judge_curve_base", "other_pairs")
+OWN_PAGE = ("end_to_end", "other_pairs")
 """Benchmarks whose table is not on the page about speed."""
 CHECKS = ("rules_race_small", "rules_race_base", "rules_crossaug_small", "rules_ccg_small", "rules_rgf_small")
 """Those of the page about checks, which has them as one table each."""
+SIZES = {"small": "judge_curve", "base": "judge_curve_base"}
+"""The file of each size's judges."""
 IN_TEXT = ("demo_funnel", "first_look")
 """Benchmarks whose figures are in sentences and pictures alone."""
 
@@ -52,7 +54,7 @@ def origin(name: str) -> str:
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
     return (
-        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *IN_TEXT))
+        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *SIZES.values(), *IN_TEXT))
         or "No figures are stored."
     )
 
@@ -60,6 +62,21 @@ def speed() -> str:
 def checks() -> str:
     """Return the tables of what each rule brings."""
     return "\n\n".join(printed(name) for name in CHECKS if file(name).is_file())
+
+
+def judges() -> str:
+    """Return the shares of verdicts that are left and right at each certainty, with one judge and with two, of both sizes."""
+    lines: dict[str, list[str]] = {}
+    for name in SIZES.values():
+        for point in read(name)["curve"]:
+            right = point["all"]
+            cell = "–"
+            if right["accepted"]:
+                cell = f"{100 * point['left']:.0f} left, {100 * right['right']:.1f} ± {100 * right['half_interval']:.1f} right"
+            lines.setdefault(f"{point['certainty']:g}", []).append(cell)
+    header = ("certainty", "small: verifier", "and judge", "base: verifier", "and judge")
+    about = "\n".join(f"- {size.capitalize()}: {read(name)['title']}. {origin(name)}" for size, name in SIZES.items())
+    return f"{table(header, [(certainty, *cells) for certainty, cells in lines.items()])}\n\n{about}"
 
 
 def examples() -> str:
