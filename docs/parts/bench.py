@@ -54,7 +54,9 @@ def origin(name: str) -> str:
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
     return (
-        "\n\n".join(f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *SIZES.values(), *IN_TEXT))
+        "\n\n".join(
+            f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *SIZES.values(), *IN_TEXT)
+        )
         or "No figures are stored."
     )
 

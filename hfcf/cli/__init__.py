@@ -58,7 +58,7 @@ def _main(
 def main() -> None:
     """Run the command line, until its end or a signal."""
     # Read when torch is loaded. Threads that wait in a long loop keep each other from the cores of a busy machine; a short one
-    # costs nothing on a quiet machine (benchmarks/threads.py).
+    # costs nothing on a quiet machine.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     _run(_handle_signals())

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, Value, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import decode, has_repeats, iterate, without_format
+from hfcf.core.columns import has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
@@ -249,12 +249,12 @@ def rejected_features(features: Features) -> Features:
 def rejections(table: pa.Table, features: Features, system: str | None) -> pa.Table:
     """Return the rows of `rejected` that a table of rows has; `features` are theirs."""
     table, kinds = table.combine_chunks(), features.arrow_schema
-    found: list[tuple[int, int | None, Any]] = [(i, None, status) for i, status in enumerate(decode(table["status"]))]
+    found: list[tuple[int, int | None, Any]] = [(i, None, status) for i, status in enumerate(table["status"].to_pylist())]
     lists = table["candidates"].combine_chunks() if "candidates" in table.column_names else None
     made = pa.nulls(0, kinds.field("candidate").type)
     if lists is not None and pa.types.is_list(lists.type) and pa.types.is_struct(lists.type.value_type):
         made, parents = pc.list_flatten(lists), pc.list_parent_indices(lists).to_pylist()
-        found += zip(parents, range(len(made)), decode(pc.struct_field(made, "status")), strict=True)
+        found += zip(parents, range(len(made)), pc.struct_field(made, "status").to_pylist(), strict=True)
     lost = [entry for entry in sorted(found, key=itemgetter(0)) if entry[2] and entry[2]["accepted"] is False]
     rows = table.select(list(features["source"])).take(pa.array([i for i, _, _ in lost], pa.int64()))
     values: dict[str, Any] = {

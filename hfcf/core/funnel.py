@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset
 
-from hfcf.core.columns import decode, tables, without_format
+from hfcf.core.columns import tables, without_format
 from hfcf.core.dedup import TWIN
 
 _NUMBER = re.compile(r"(\bjudge )?\b\d[\d,.]*\b( at (?:most|least)\b)?")
@@ -40,7 +40,7 @@ def funnel(ds: Dataset, stages: Sequence[str]) -> list[dict[str, Any]]:
 def _count(statuses: pa.ChunkedArray, counters: dict[str, Counter[str]], examples: dict[str, dict[str, str]]) -> None:
     """Count the reasons of rejections by stage, without what is particular to a row, and keep an example of each."""
     rejected = statuses.filter(pc.invert(pc.fill_null(pc.struct_field(statuses, "accepted"), True)))
-    for status in decode(rejected):
+    for status in rejected.to_pylist():
         stage, reason = status["stage"], short(status["reason"])
         counters.setdefault(stage, Counter())[reason] += 1
         if reason != status["reason"]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from datasets import Dataset, DatasetDict
 
-from hfcf.core.columns import TABLE_ROWS, decode, iterate
+from hfcf.core.columns import TABLE_ROWS, iterate
 from hfcf.core.task import Task, task_of, tasks
 from hfcf.text.normalise import normalise
 
@@ -67,7 +67,7 @@ def regroup(ds: Dataset) -> Iterator[str]:
     firsts = _connect_hashes(np.frombuffer(rows, np.int64), np.frombuffer(hashes, np.uint64), len(ds))
     names = ds.select_columns(["group_id"]).with_format("arrow")[:]["group_id"].combine_chunks()
     for start in range(0, len(ds), TABLE_ROWS):
-        yield from decode(names.take(pa.array(firsts[start : start + TABLE_ROWS])))
+        yield from names.take(pa.array(firsts[start : start + TABLE_ROWS])).to_pylist()
 
 
 def _hash(key: tuple[str, ...]) -> int:

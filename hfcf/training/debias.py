@@ -2,9 +2,8 @@
 
 - `reweight`: weights the rows so that no n-gram of the claims predicts the label (Schuster et al. 2019; `hfcf.training.reweight`).
 - `poe`: a product of experts, the verifier and a model that reads claims alone (Karimi Mahabadi et al. 2020).
-- `contrast`: cross-entropy, and a contrast of originals and their counterfactuals (our own; see `contrast`).
 
-CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with the first two kinds. The stored verifier is used like any
+CrossAug (Lee et al. 2021, section 3.2) compares its counterfactuals with both kinds. The stored verifier is used like any
 other verifier.
 
 In Karimi Mahabadi et al. 2020 the biased branch is a head on the verifier's own encoder, over the claim's representation. In their
@@ -22,10 +21,8 @@ fixed:
 
 from __future__ import annotations
 
-import random
 import shutil
-from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -35,7 +32,6 @@ import torch
 from datasets import Dataset
 from pydantic import Field
 from torch.nn.functional import cross_entropy
-from torch.utils.data import Sampler
 
 from hfcf.core import recipe as recipes
 from hfcf.core.settings import NonNegative, Positive, check_fields
@@ -44,13 +40,11 @@ from hfcf.engines.classifier import Classifier
 from hfcf.text.normalise import normalise
 from hfcf.training.classifier import predict, train_classifier
 from hfcf.training.reweight import row_weights
-from hfcf.training.steps import count_parts
 from hfcf.training.trainer import Hyperparameters, Loss, trained_model
 
 SETTINGS = {
     "reweight": ("sizes", "common", "at_least", "top", "penalty"),
     "poe": ("bias", "folds"),
-    "contrast": ("weight", "temperature"),
 }
 """What can be set, for each kind."""
 FLOOR = -10.0
@@ -62,7 +56,7 @@ class Debias:
     """Keep a verifier from learning the bias of its training claims.
 
     Args:
-        kind: "reweight", "poe" or "contrast".
+        kind: "reweight" or "poe".
         sizes: reweight: numbers of words in an n-gram.
         common: reweight: how many of the commonest words are left out before n-grams are formed.
         at_least: reweight: in how many rows an n-gram must occur.
@@ -71,14 +65,12 @@ class Debias:
         bias: poe: the model that reads claims alone: "encoder", the same base model trained beforehand, or "ngrams", a regression
             that takes seconds.
         folds: poe: number of folds for the cross-fitting of "ngrams".
-        weight: contrast: weight of the contrast; the cross-entropy has the weight 1.
-        temperature: contrast: temperature of the similarities.
 
     Raises:
         ValueError: a value has another type or is out of range; the message names the field.
     """
 
-    kind: Literal["reweight", "poe", "contrast"]
+    kind: Literal["reweight", "poe"]
     sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)] = (2,)
     common: NonNegative = 10
     at_least: Positive = 5
@@ -86,8 +78,6 @@ class Debias:
     penalty: Annotated[float, Field(ge=0)] = 0.01
     bias: Literal["encoder", "ngrams"] = "encoder"
     folds: Annotated[int, Field(ge=2)] = 5
-    weight: Annotated[float, Field(ge=0)] = 0.5
-    temperature: Annotated[float, Field(gt=0)] = 0.1
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -112,78 +102,6 @@ class Debias:
         return {name: getattr(self, name) for name in ("kind", *SETTINGS[self.kind])}
 
 
-def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Average a layer over each row's real tokens: not every encoder trains its first token."""
-    weights = mask[..., None].to(hidden.dtype)
-    return (hidden * weights).sum(1) / weights.sum(1)
-
-
-def contrast(vectors: torch.Tensor, labels: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Average over rows −log of the share of rows of the same label in the similarities (cosine / temperature) to the batch.
-
-    A row whose label no other row of the batch has is only a negative; a batch of such rows has loss 0. An original and its
-    counterfactual share nearly all words and have different labels, so each is the other's hardest negative. `GroupSampler` puts
-    them into one batch.
-
-    Source: Khosla et al. 2020, "Supervised Contrastive Learning".
-    """
-    vectors = torch.nn.functional.normalize(vectors.float(), dim=-1)
-    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    shares = (vectors @ vectors.T / temperature).masked_fill(itself, -1e9).log_softmax(-1)
-    same = (labels[:, None] == labels) & ~itself
-    anchors = same.any(-1)
-    means = (shares * same).sum(-1) / same.sum(-1).clamp(min=1)
-    return -(means * anchors).sum() / anchors.sum().clamp(min=1)
-
-
-class GroupSampler(Sampler[int]):
-    """Shuffle the rows again in every epoch, so that the rows of a group fall into the same batch.
-
-    Batches are filled with complete groups, in random order. If the next group does not fit, the largest later group that fits is
-    taken; if none fits, a group is cut. The loader cuts the order into batches of `batch_size`.
-    """
-
-    def __init__(self, groups: Sequence[Hashable], batch_size: int, seed: int) -> None:
-        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
-        members: dict[Hashable, list[int]] = defaultdict(list)
-        for i, group in enumerate(groups):
-            members[group].append(i)
-        self.members = list(members.values())
-
-    def __len__(self) -> int:
-        return sum(map(len, self.members))
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, as the trainer does: a resumed training has the same order."""
-        self.epoch = epoch
-
-    def __iter__(self) -> Iterator[int]:
-        order = random.Random(f"{self.seed}:{self.epoch}")
-        waiting = [order.sample(rows, len(rows)) for rows in order.sample(self.members, len(self.members))]
-        by_size: dict[int, deque[int]] = defaultdict(deque)
-        for number, rows in enumerate(waiting):
-            by_size[len(rows)].append(number)
-        placed, space = [False] * len(waiting), self.batch_size
-        for number, rows in enumerate(waiting):
-            while not placed[number]:
-                fits = len(rows) <= space or space == self.batch_size
-                chosen = number if fits else _largest(by_size, space, placed, otherwise=number)
-                placed[chosen] = True
-                yield from waiting[chosen]
-                space = (space - len(waiting[chosen])) % self.batch_size or self.batch_size
-
-
-def _largest(by_size: Mapping[int, deque[int]], space: int, placed: Sequence[bool], otherwise: int) -> int:
-    """Return the next waiting group of the largest size up to `space`."""
-    for size in range(space, 0, -1):
-        numbers = by_size.get(size, deque())
-        while numbers and placed[numbers[0]]:
-            numbers.popleft()
-        if numbers:
-            return numbers[0]
-    return otherwise
-
-
 def prepare(
     debias: Debias, rows: Dataset, labels: Sequence[str], hp: Hyperparameters, work: Path
 ) -> tuple[Loss, dict[str, list[Any]]]:
@@ -193,20 +111,9 @@ def prepare(
         settings = {name: getattr(debias, name) for name in SETTINGS["reweight"]}
         alpha = row_weights(list(rows["claim"]), list(rows["label"]), **settings)
         return Loss(_reweighted, ("row_weight",)), {"row_weight": (1 + alpha).tolist()}
-    if debias.kind == "poe":
-        encoder = debias.bias == "encoder"
-        bias = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
-        return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": bias.tolist()}
-
-    count_parts(hp, compares=True)
-
-    def contrasted(outputs: Any, batch: Mapping[str, Any]) -> torch.Tensor:
-        vectors = pool(outputs.hidden_states[-1], batch["attention_mask"])
-        distance = contrast(vectors, batch["labels"], debias.temperature)
-        return cross_entropy(outputs.logits.float(), batch["labels"]) + debias.weight * distance
-
-    groups = list(zip(rows["corpus"], rows["group_id"], strict=True))
-    return Loss(contrasted, hidden=True, order=GroupSampler(groups, hp.batch_size, hp.seed), compares=True), {}
+    encoder = debias.bias == "encoder"
+    bias = encoder_bias(rows, labels, hp, work) if encoder else ngram_bias(rows, labels, debias.folds)
+    return Loss(_product, ("bias_log_probabilities",)), {"bias_log_probabilities": bias.tolist()}
 
 
 def weighted_cross_entropy(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

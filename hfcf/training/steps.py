@@ -68,26 +68,6 @@ def check_settings(hp: Any) -> None:
         )
 
 
-def count_parts(hp: Any, compares: bool = False) -> int:
-    """Return in how many parts a batch is computed.
-
-    Args:
-        hp: how it is trained.
-        compares: the loss compares the rows of a batch with each other.
-
-    Raises:
-        ValueError: batches are to be split, and the loss compares their rows.
-    """
-    parts: int = hp.batch_size // (hp.micro_batch_size or hp.batch_size)
-    if compares and parts > 1:
-        raise ValueError(
-            f"micro_batch_size={hp.micro_batch_size}: this loss compares the rows of a batch with each other, so it can't be "
-            "computed on parts of the batch: leave micro_batch_size out, and set a smaller batch_size or "
-            "gradient_checkpointing: true"
-        )
-    return parts
-
-
 def seeded_collator(collator: Callable[[Any], Any], seed: int, epoch: Callable[[], int]) -> Callable[[Any], Any]:
     """Make a collator whose draws follow from its rows and the epoch.
 

@@ -118,16 +118,12 @@ class Loss:
     Args:
         of: computes a scalar from the network's output and the batch, which holds `labels` and `columns`.
         columns: columns of numbers that `of` reads and the network does not.
-        hidden: `of` reads the network's hidden states.
         order: the order of the rows, a `torch.utils.data.Sampler`; by default batches hold rows of similar length.
-        compares: `of` compares the rows of a batch with each other, so it can't be computed on parts of it.
     """
 
     of: Callable[[Any, Mapping[str, Any]], Any]
     columns: tuple[str, ...] = ()
-    hidden: bool = False
     order: Iterable[int] | None = None
-    compares: bool = False
 
 
 class LengthSampler(Sampler[int]):
@@ -178,7 +174,7 @@ def _trainer_with(loss: Loss | None, order: Order) -> type[Any]:
             if loss is None:
                 return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
             features = {name: value for name, value in inputs.items() if name not in ("labels", *loss.columns)}
-            outputs = model(**features, **({"output_hidden_states": True} if loss.hidden else {}))
+            outputs = model(**features)
             value = loss.of(outputs, inputs)
             return (value, outputs) if return_outputs else value
 
@@ -290,7 +286,7 @@ def fit(
 
     from hfcf.training.one_device import OneDeviceArguments
 
-    parts = steps.count_parts(hp, compares=loss is not None and loss.compares)
+    parts = hp.batch_size // (hp.micro_batch_size or hp.batch_size)
     work = out / CHECKPOINTS
     digest = data_digest(rows, hp, data)
     checkpoint = last_checkpoint(work, digest)

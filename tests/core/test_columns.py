@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from datasets.formatting.formatting import LazyBatch
 
 import hfcf
 from hfcf.core import schema
-from hfcf.core.columns import Columns, decode
+from hfcf.core.columns import Columns
 from hfcf.core.expand import augmented
 from hfcf.core.funnel import funnel
 from hfcf.core.stage import Reject, Stage, StageError
@@ -135,36 +133,6 @@ def test_classes_are_read_as_the_numbers_that_map_hands_over() -> None:
     seen = []
     ds.map(lambda batch: seen.append(Columns(batch)["label"]), batched=True)
     assert seen == [[1]]
-
-
-def arrays() -> Iterator[pa.Array]:
-    texts = pa.array(["a", None, "", "é", "東京", "😀"])
-    structs = pa.array([{"t": "a", "n": 1, "x": 0.5}, None, {"t": None, "n": None, "x": None}, {"t": "b", "n": 2, "x": 1.0}])
-    lists = pa.array([[{"t": "a", "n": [1, 2]}], [], None, [None, {"t": "b", "n": None}], [{"t": "c", "n": []}] * 3])
-    yield from (texts, structs, lists, pa.array([1, None, 3]), pa.array([True, None, False]), pa.array([True, False]))
-    yield from (pa.array([1.5, None]), pa.array([1, 2], pa.int32()), pa.nulls(3), pa.nulls(2, schema_of(EDITS)), pa.array([[]]))
-    yield from (pa.array([["a"], None], pa.large_list(pa.large_string())), pa.array(["x", "y"]).dictionary_encode())
-    yield pa.array([], pa.list_(pa.struct([("t", pa.string())])))
-    yield pa.array([{}, {}], pa.struct([]))
-    # Under a null, Arrow may keep values that are not part of the row.
-    yield pa.ListArray.from_arrays(pa.array([0, 2, 3], pa.int32()), pa.array(["a", "b", "c"]), mask=pa.array([True, False]))
-    yield pa.StructArray.from_arrays([pa.array(["a", "b"])], ["t"], mask=pa.array([True, False]))
-
-
-EDITS = schema.EDITS
-
-
-def schema_of(feature: Any) -> pa.DataType:
-    return Features({"x": feature}).arrow_schema.field("x").type
-
-
-@pytest.mark.parametrize("array", list(arrays()), ids=str)
-def test_values_of_arrow_are_those_of_arrow_itself(array: pa.Array) -> None:
-    assert decode(array) == array.to_pylist()
-    assert decode(array[1:]) == array[1:].to_pylist()
-    assert decode(array[:-1]) == array[:-1].to_pylist()
-    assert decode(pa.chunked_array([array, array[1:]])) == pa.chunked_array([array, array[1:]]).to_pylist()
-    assert list(map(type, decode(array))) == list(map(type, array.to_pylist()))
 
 
 @pytest.mark.parametrize("text", ["a\u00a0b", "a\nb", "\u00a0", "12", "１２", "a\\b", "a b", "é", " ", "a" * 20_000])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from datasets import Dataset
 from torch.nn.functional import cross_entropy
-from transformers import AutoTokenizer, BertConfig, BertModel, Trainer
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from hfcf.core.model import Model
 from hfcf.core.recipe import RecipeError
@@ -19,18 +19,14 @@ from hfcf.core.task import get_task
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.verifier_inputs import encode_pairs
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO, REFUTES, SUPPORTS
-from hfcf.text.evidence import join
 from hfcf.training import classifier
 from hfcf.training import debias as debias_module
 from hfcf.training.debias import (
     FLOOR,
     SETTINGS,
     Debias,
-    GroupSampler,
-    contrast,
     encoder_bias,
     ngram_bias,
-    pool,
     prepare,
     product_of_experts,
     related_groups,
@@ -105,7 +101,7 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "rewight"}, r"kind must be.*'reweight', 'poe' or 'contrast'.*'rewight'"),
+        ({"kind": "rewight"}, r"kind must be.*'reweight' or 'poe'.*'rewight'"),
         ({"bias": "ngrams"}, "kind must be .*None"),
         ({"kind": "poe", "bais": "ngrams"}, r"key 'bais'.*'bias'"),
         ({"kind": "reweight", "folds": 3}, "unknown key 'folds'"),
@@ -116,13 +112,12 @@ def leaking(number: int, *, leak: float, truth: float, seed: int) -> Dataset:
         ({"kind": "reweight", "sizes": ["2"]}, r"sizes\[0\] must be.*integer.*'2'"),
         ({"kind": "reweight", "sizes": [0]}, r"sizes\[0\] must be at least 1, got 0"),
         ({"kind": "reweight", "penalty": "1e-3"}, r"penalty must be.*number.*'1e-3'"),
-        ({"kind": "contrast", "temperature": True}, r"temperature must be.*number.*True"),
-        ({"kind": "contrast", "weight": float("nan")}, r"weight must be a finite number, got nan"),
+        ({"kind": "reweight", "penalty": True}, r"penalty must be.*number.*True"),
+        ({"kind": "reweight", "penalty": float("nan")}, r"penalty must be a finite number, got nan"),
         ({"kind": "poe", "folds": 2.5}, r"folds must be.*integer.*2\.5"),
         ({"kind": "reweight", "top": None}, r"top must be.*integer.*None"),
         ("poe", r"mapping.*{kind: poe}.*'poe'"),
         ({"kind": "reweight", "penalty": -1}, r"penalty must be at least 0, got -1"),
-        ({"kind": "contrast", "temperature": 0}, r"temperature must be above 0, got 0"),
     ],
 )
 def test_settings_that_do_not_go_are_an_error_that_names_them(given: Any, message: str) -> None:
@@ -139,7 +134,7 @@ def test_settings_are_read_from_a_mapping_and_told_again() -> None:
 
 def test_there_is_nothing_to_debias_without_the_evidence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="claim_only with debias"):
-        train_verifier(pairs(2), settings("any"), tmp_path, claim_only=True, debias=Debias(kind="contrast"))
+        train_verifier(pairs(2), settings("any"), tmp_path, claim_only=True, debias=Debias(kind="reweight"))
 
 
 # --- row weights
@@ -353,111 +348,6 @@ def encoder_of(tiny_model: Tiny, tmp_path: Path) -> str:
     return str(tmp_path / "encoder")
 
 
-# --- contrast
-
-
-def distances(vectors: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
-    """Mean cosine distance inside labels, and between them."""
-    vectors = torch.nn.functional.normalize(vectors, dim=-1)
-    apart = 1 - vectors @ vectors.T
-    same, itself = labels[:, None] == labels, torch.eye(len(labels), dtype=torch.bool)
-    return apart[same & ~itself].mean().item(), apart[~same].mean().item()
-
-
-def test_contrast_draws_a_label_together_and_labels_apart() -> None:
-    vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    labels = torch.tensor([0, 1, 2] * 3)
-    before = distances(vectors.detach(), labels)
-    optimiser = torch.optim.Adam([vectors], lr=0.1)
-    for _ in range(60):
-        optimiser.zero_grad()
-        contrast(vectors, labels, 0.5).backward()
-        optimiser.step()
-    after = distances(vectors.detach(), labels)
-    assert after[0] < before[0] / 5
-    assert after[1] > before[1]
-
-
-def test_a_batch_without_two_rows_of_a_label_has_no_contrast_but_a_gradient() -> None:
-    vectors = torch.randn(2, 4, requires_grad=True)
-    loss = contrast(vectors, torch.tensor([0, 1]), 0.1)
-    loss.backward()
-    assert loss.item() == 0
-    assert not vectors.grad.any()  # type: ignore[union-attr]
-    lone = torch.zeros(1, 4, requires_grad=True)
-    assert contrast(lone, torch.tensor([1]), 0.1).item() == 0
-
-
-def test_padding_is_not_pooled() -> None:
-    hidden = torch.randn(2, 5, 3)
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    assert torch.allclose(pool(hidden, mask)[0], hidden[0, :3].mean(0))
-    assert torch.allclose(pool(hidden, mask)[1], hidden[1].mean(0))
-
-
-def batches(order: list[int], size: int) -> list[list[int]]:
-    return [order[i : i + size] for i in range(0, len(order), size)]
-
-
-@pytest.mark.parametrize(("sizes", "batch_size"), [([2] * 40, 8), ([1, 2, 3] * 30, 8), ([1] * 90 + [5] * 6, 8)])
-def test_groups_stay_in_a_batch(sizes: list[int], batch_size: int) -> None:
-    groups = [g for g, size in enumerate(sizes) for _ in range(size)]
-    random.Random(1).shuffle(groups)
-    for epoch in range(5):
-        sampler = GroupSampler(groups, batch_size, seed=13)
-        sampler.set_epoch(epoch)
-        order = list(sampler)
-        assert sorted(order) == list(range(len(groups)))
-        assert len(sampler) == len(groups)
-        seen = [{groups[i] for i in batch} for batch in batches(order, batch_size)]
-        cut = sum(len(one & other) for one, other in pairwise(seen))
-        assert cut <= 1  # the last ones may leave no choice
-
-
-def test_the_order_is_random_and_follows_seed_and_epoch() -> None:
-    def order(seed: int, epoch: int) -> list[int]:
-        sampler = GroupSampler([i // 2 for i in range(60)], 6, seed)
-        sampler.set_epoch(epoch)
-        return list(sampler)
-
-    assert order(1, 0) == order(1, 0)
-    assert len({tuple(order(seed, epoch)) for seed in (1, 2) for epoch in (0, 1)}) == 4
-
-
-def test_a_group_larger_than_a_batch_is_cut_and_nothing_is_lost() -> None:
-    groups = ["big"] * 11 + list("abcdefg")
-    assert sorted(GroupSampler(groups, 4, seed=1)) == list(range(18))
-
-
-def test_training_sees_an_original_with_its_counterfactual(
-    tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[list[int]] = []
-    monkeypatch.setattr(debias_module, "contrast", lambda v, labels, t: seen.append(labels.tolist()) or contrast(v, labels, t))
-    hp = settings(tiny_model("classifier"), batch_size=2, epochs=2)
-    train_verifier(pairs(12), hp, tmp_path, debias=Debias(kind="contrast"))
-    assert len(seen) == 24
-    assert all(sorted(labels) == [0, 1] for labels in seen)
-
-
-def test_contrast_shapes_a_verifier(tiny_model: Tiny, tmp_path: Path, networks: list[Any]) -> None:
-    ds = leaking(96, leak=0.9, truth=0.9, seed=4)
-    hp = settings(encoder_of(tiny_model, tmp_path), epochs=3, batch_size=16)
-    for i, debias in enumerate((None, Debias(kind="contrast", weight=2.0))):
-        train_verifier(ds, hp, tmp_path / str(i), labels=LABELS[:2], debias=debias)
-    texts = [[one["claim"], join(one["evidence"])[0]] for one in ds]
-    tokenizer = AutoTokenizer.from_pretrained(tiny_model("classifier"))
-    batch = encode_pairs(tokenizer, texts, 32, padding=True, return_tensors="pt")
-    labels = torch.tensor([LABELS.index(label) for label in ds["label"]])
-    ratios = []
-    for network in networks:
-        with torch.no_grad():
-            hidden = network(**batch, output_hidden_states=True).hidden_states[-1]
-        inside, between = distances(pool(hidden, batch["attention_mask"]), labels)
-        ratios.append(inside / between)
-    assert ratios[1] < ratios[0] * 0.8
-
-
 # --- in a training
 
 
@@ -465,13 +355,12 @@ KINDS = [
     Debias(kind="reweight", sizes=(1,), common=0),
     Debias(kind="poe", bias="ngrams"),
     Debias(kind="poe", bias="encoder"),
-    Debias(kind="contrast"),
 ]
 
 
 @pytest.mark.parametrize(
     ("debias", "tune", "ways"),
-    [*((kind, "full", 3) for kind in KINDS), (KINDS[0], "lora", 2), (KINDS[2], "lowrank", 3), (KINDS[3], "lora", 2)],
+    [*((kind, "full", 3) for kind in KINDS), (KINDS[0], "lora", 2), (KINDS[2], "lowrank", 3)],
 )
 def test_every_kind_and_every_tuning_trains(
     debias: Debias, tune: str, ways: int, tiny_model: Tiny, tmp_path: Path, networks: list[Any]
@@ -494,30 +383,6 @@ def test_weights_of_one_are_plain_training_exactly(
         train_verifier(ds, hp, tmp_path / str(i), labels=LABELS[:2], debias=debias)
     for name, weight in networks[0].state_dict().items():
         assert torch.equal(weight, networks[1].state_dict()[name]), name
-
-
-def test_an_interrupted_debiased_training_ends_as_if_it_had_not_been(
-    tiny_model: Tiny, tmp_path: Path, networks: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other kinds are among those of `test_steps`."""
-    hp, ds, debias = settings(tiny_model("classifier"), batch_size=4, epochs=2), pairs(6), Debias(kind="contrast")
-    train_verifier(ds, hp, tmp_path / "whole", debias=debias)
-    steps: list[int] = []
-    original = Trainer.training_step
-
-    def step(self: Trainer, *args: Any, **kwargs: Any) -> Any:
-        steps.append(self.state.global_step)
-        if len(steps) == 5:
-            raise KeyboardInterrupt
-        return original(self, *args, **kwargs)
-
-    monkeypatch.setattr(Trainer, "training_step", step)
-    with pytest.raises(KeyboardInterrupt):
-        train_verifier(ds, hp, tmp_path / "cut", debias=debias)
-    train_verifier(ds, hp, tmp_path / "cut", debias=debias)
-    assert steps == [0, 1, 2, 3, 4, 3, 4, 5]
-    for name, weight in networks[0].state_dict().items():
-        assert torch.allclose(weight, networks[1].state_dict()[name], atol=1e-5), name
 
 
 def test_what_a_kind_reads_is_the_rows_own(tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -350,13 +350,6 @@ def test_every_arm_of_a_comparison_is_trained_for_as_many_steps() -> None:
 # --- settings
 
 
-def test_a_loss_that_compares_rows_is_not_computed_on_parts(settings: Callable[..., Any], tmp_path: Path) -> None:
-    contrast = Debias(kind="contrast")
-    with pytest.raises(ValueError, match=r"micro_batch_size=2"):
-        verify(settings("mlm", micro_batch_size=2), tmp_path / "out", debias=contrast)
-    verify(settings("mlm", micro_batch_size=4), tmp_path / "out", debias=contrast)  # the whole batch
-
-
 def test_a_micro_batch_divides_the_batch() -> None:
     for size in (3, 8):
         with pytest.raises(ValueError, match=rf"micro_batch_size .*\(4\), got {size}"):
