@@ -32,9 +32,8 @@ _SIDE_BY_SIDE = 64
 class Perplexity(Engine):
     """Perplexities of texts (the exponential of the mean negative log-likelihood of all tokens of a text, including the first).
 
-    A request is a text, or `[before, text]`: then the text's tokens are scored as a continuation of `before`. If `before` is too
-    long, only its end is read. An answer is a number of five significant digits, equal however texts are batched. It is None for a
-    text without tokens. It is also None for a text with more tokens than are read: a part does not represent the whole text.
+    A request is a text. An answer is a number of five significant digits, equal however texts are batched. It is None for a text
+    without tokens. It is also None for a text with more tokens than are read: a part does not represent the whole text.
 
     The token before the first token is the mark between documents, "<|endoftext|>", if the vocabulary has it (GPT-2, Pythia, Qwen,
     SmolLM). Otherwise it is the tokenizer's beginning of text, or else its end of text. For chat models, the beginning of text is
@@ -50,9 +49,6 @@ class Perplexity(Engine):
     >>> scores = Perplexity(model=Model("offline:smollm2")).run(["The keys are on the table.", "table the on keys The are.", ""])
     >>> scores[0] < scores[1], scores[2] is None
     (True, True)
-    >>> again, alone = Perplexity(model=Model("offline:smollm2")).run([["Ann is ill.", " Ann is ill."], " Ann is ill."])
-    >>> again < alone
-    True
     """
 
     AHEAD: ClassVar = True
@@ -83,16 +79,9 @@ class Perplexity(Engine):
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, first = loaded
         most = most_tokens(network, self.max_length)
-        pairs = [("", request) if isinstance(request, str) else request for request in requests]
-        before, rows = (
-            tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] for texts in zip(*pairs, strict=True)
-        )
-        items = []
-        for ahead, row, (_, text) in zip(before, rows, pairs, strict=True):
-            room = most - 1 - len(row)
-            tokens = [first, *ahead[max(0, len(ahead) - room) :], *row] if text.strip() and row and room >= 0 else []
-            items.append(Encoded({"input_ids": tokens}, extra=len(row)))
-        return items
+        rows = tokenizer(list(requests), add_special_tokens=False, verbose=False)["input_ids"]
+        fits = [bool(text.strip()) and 0 < len(row) < most for text, row in zip(requests, rows, strict=True)]
+        return [Encoded({"input_ids": [first, *row] if fit else []}) for row, fit in zip(rows, fits, strict=True)]
 
     def forward(self, loaded: Any, encoded: Sequence[Any]) -> list[Any]:
         network, tokenizer, _ = loaded
@@ -119,10 +108,7 @@ def _perplexities(network: Any, tokenizer: Any, encoded: Sequence[Encoded]) -> l
         perplexities = []
         for i, item in enumerate(encoded):
             last = len(item) - 1
-            start = last - item.extra
-            losses = functional.cross_entropy(
-                logits[i, start:last].float(), batch["input_ids"][i, start + 1 : last + 1], reduction="none"
-            )
+            losses = functional.cross_entropy(logits[i, :last].float(), batch["input_ids"][i, 1 : last + 1], reduction="none")
             perplexities.append(float(f"{math.exp(losses.double().mean().item()):.{_DIGITS}g}"))
     return perplexities
 

@@ -94,27 +94,3 @@ def test_answers_are_remembered(gpt2: str) -> None:
 def test_other_kinds_of_models_are_refused(kind: str, tiny_model: Callable[[str], str]) -> None:
     with pytest.raises(ValueError, match=r"decoder-only|Unrecognized configuration class"):
         Perplexity(model=Model(tiny_model(kind))).run(["Rome is old."])
-
-
-def test_a_text_is_scored_as_it_follows_another(gpt2: str, no_request_cache: None) -> None:
-    engine = Perplexity(model=Model(gpt2), max_length=12)
-    network, tokenizer, first = engine.load(torch.device("cpu"))
-    before, text = "the keys", " are on the table"
-    ahead, ids = (tokenizer(part, add_special_tokens=False)["input_ids"] for part in (before, text))
-    tokens = [first, *ahead[-(11 - len(ids)) :], *ids]
-    with torch.inference_mode():
-        logits = network(torch.tensor([tokens])).logits[0]
-    start = len(tokens) - len(ids)
-    loss = torch.nn.functional.cross_entropy(logits[start - 1 : -1], torch.tensor(ids))
-    alone, after = engine.run([text, [before, text]])
-    assert after == pytest.approx(math.exp(loss.item()), rel=1e-3)
-    assert alone != after
-    assert engine.run([["", text]]) == [alone]
-
-
-def test_of_a_long_text_before_it_the_end_is_read(gpt2: str, no_request_cache: None) -> None:
-    engine = Perplexity(model=Model(gpt2), max_length=12)
-    tokenizer = engine.load(torch.device("cpu"))[1]
-    assert len(tokenizer("a table", add_special_tokens=False)["input_ids"]) < 11
-    long, longer = ("key " * n + "table" for n in (40, 60))
-    assert engine.run([[long, " a"]]) == engine.run([[longer, " a"]]) != [None]

@@ -21,7 +21,6 @@ from hfcf.metrics.scores.rationales import (
     faithfulness,
     lexical_rationales,
     marked_share,
-    mean_agreement,
     random_rationales,
     words,
 )
@@ -191,28 +190,6 @@ def test_scores_by_sets_and_under_any_order_of_pieces_and_spans(seed: int) -> No
     assert scores(moved(predicted), moved(human), [evidence[i] for i in order]) == expected
     # The two sides exchanged: precision and recall are exchanged, F1 stays.
     assert scores(human, predicted, evidence) == [expected[i] for i in (1, 0, 2, 4, 3, 5)]
-
-
-def test_the_mean_is_over_rows_and_leaves_rows_without_human_rationales_out() -> None:
-    whole = span(0, 0, 21)
-    found = mean_agreement([
-        ([whole], [whole], EVIDENCE),  # 1, 1, 1 | 1, 1, 1
-        ([span(0, 0, 4)], [whole, span(1, 0, 15)], EVIDENCE),  # 1 of 1, of 7; 2/8 | 1 of 1, of 2; 2/3
-        (None, [whole], EVIDENCE),  # zeros
-        ([whole], None, EVIDENCE),
-        ([whole], [], EVIDENCE),
-        ([whole], [span(0, 4, 5)], EVIDENCE),
-        ([], [span(0, 0, 4, "evidence.title")], pieces("It is old.", title="Rome")),
-    ])  # fmt: skip
-    # (1 + 1 + 0) / 3, (1 + 1/7 + 0) / 3, (1 + 1/4 + 0) / 3, then (1 + 1 + 0) / 3, (1 + 1/2 + 0) / 3, (1 + 2/3 + 0) / 3
-    assert [found[name] for name in SCORES] == pytest.approx([0.6666667, 0.3809524, 0.4166667, 0.6666667, 0.5, 0.5555556])
-    assert (found["rows"], found["left_out"]) == (3, 4)
-
-
-def test_the_mean_of_no_row_is_no_number() -> None:
-    found = mean_agreement(iter([([], [], EVIDENCE)]))
-    assert all(math.isnan(found[name]) for name in SCORES)
-    assert (found["rows"], found["left_out"]) == (0, 1)
 
 
 def test_no_model_is_loaded_at_import() -> None:

@@ -79,7 +79,7 @@ def agreement(predicted: Spans, human: Spans, evidence: Evidence) -> dict[str, f
 
     Args:
         predicted: rationales in any order; if nothing is marked, precision is 0.
-        human: as `predicted`; if nothing is marked, recall is 0 (`mean_agreement` leaves such rows out).
+        human: as `predicted`; if nothing is marked, recall is 0.
         evidence: the pieces that contain both.
 
     Returns:
@@ -105,28 +105,6 @@ def _scores(pairs: Iterable[tuple[bool, bool]]) -> tuple[float, float, float]:
     predicted, human = (sum(side) for side in zip(*pairs, strict=True)) if pairs else (0, 0)
     f1 = 2 * both / (predicted + human) if both else 0.0
     return (both / predicted if predicted else 0.0, both / human if human else 0.0, f1)
-
-
-def mean_agreement(rows: Iterable[tuple[Spans, Spans, Evidence]]) -> dict[str, float]:
-    """Average `agreement` over rows; each row has the same weight (ERASER's macro mean: its F1 is the mean of the rows' F1).
-
-    Args:
-        rows: `(predicted, human, evidence)` of each row, read once. A row without predictions counts with zeros, so leave out
-            what the explainer rejected if it should not count.
-
-    Returns:
-        `SCORES`, each 0–1 (nan if no row is left). `rows` is how many rows are in the mean. `left_out` is how many are not, because
-        their human rationales mark no word of a text.
-    """
-    agreements: list[dict[str, float]] = []
-    left_out = 0
-    for predicted, human, evidence in rows:
-        if any(word.marked and word.field == _FIELDS["text"] for word in words(evidence, human)):
-            agreements.append(agreement(predicted, human, evidence))
-        else:
-            left_out += 1
-    means = {name: math.fsum(row[name] for row in agreements) / len(agreements) if agreements else math.nan for name in SCORES}
-    return {**means, "rows": len(agreements), "left_out": left_out}
 
 
 def faithfulness(rows: Sequence[Mapping[str, Any]], rationales: Sequence[Spans], engine: Classifier) -> list[dict[str, Any]]:
