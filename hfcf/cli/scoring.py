@@ -64,6 +64,9 @@ def pairs(
     inputs: ModelInputs = None,
     language_model: Annotated[str | None, typer.Option(help="A decoder-only model: it gives perplexities.")] = None,
     target: Annotated[str | None, typer.Option(help="The column with the label that revisions should have.")] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of an input. By default, as many as the model reads.")
+    ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -73,14 +76,15 @@ def pairs(
     from hfcf.core.model import Model
     from hfcf.pipeline.score_pairs import score_pairs, to_page
 
-    about = {"--adapter": adapter, "--labels": labels, "--inputs": inputs, "--target": target}
+    about = {"--adapter": adapter, "--labels": labels, "--inputs": inputs, "--target": target, "--max-length": max_length}
     if model is None and (needless := [name for name, given in about.items() if given]):
         raise ValueError(f"{' and '.join(needless)}: no model is asked without --model: give it as well")
     classifier = None if model is None else Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
     sides = [_columns_of(text, option) for option, texts in (("--original", [original]), ("--revised", revised)) for text in texts]
     with name_options():
         result = score_pairs(
-            file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target
+            file, original=sides[0], revised=sides[1:], model=classifier, language_model=language_model, target=target,
+            max_length=max_length,
         )  # fmt: skip
     print_page(to_page(result))
     _write(out, result)

@@ -11,11 +11,11 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core.columns import with_label_names
 from hfcf.core.pairs import pair
-from hfcf.corpora.base.values import as_text
+from hfcf.corpora.custom.cells import name_cell
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.load import ReadRows, read_tables
 from hfcf.corpora.custom.source import FILE_OPTIONS, describe_file
-from hfcf.corpora.custom.tables import FORMATS, own_columns
+from hfcf.corpora.custom.tables import FORMATS, own_columns, read_files
 from hfcf.hub.run_folder import load_result
 
 SOURCE_ID = "source_id"
@@ -44,6 +44,10 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
         return _pairs_of_run(source)
     column = str(loading.pop(SOURCE_ID, SOURCE_ID))
     try:
+        if "id" not in {**loading, **(loading.get("columns") or {})} and "id" in own_columns(
+            read_files([Path(source).expanduser()])
+        ):
+            loading["id"] = "id"  # also if counterfactuals have none
         name, table, layout = describe_file(source, (), loading)
     except LayoutError as error:
         raise ValueError(error.in_recipe("the command")) from error
@@ -57,7 +61,10 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
     for i, status in enumerate(rows["status"]):
         if status and status["accepted"] is False:
             raise ValueError(f"{source}: row {i + 1} can't be read: {status['reason']}. Mend it, or take its pair out")
-    names = [(as_text(value) or "").strip() for value in table[column]]
+    ids = set(rows["id"])
+    names = [(name_cell(value) or "").strip() for value in table[column]]
+    # In a text file, a number that pandas made a float has a fraction.
+    names = [name.removesuffix(".0") if name not in ids and name.removesuffix(".0") in ids else name for name in names]
     rows = rows.remove_columns("status").add_column(SOURCE_ID, names)
     made, originals = ([i for i, name in enumerate(names) if bool(name) is has] for has in (True, False))
     if not made:

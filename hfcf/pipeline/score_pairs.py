@@ -12,7 +12,8 @@ from typing import Any
 from datasets import Dataset
 
 from hfcf.core.edits import word_distance
-from hfcf.core.model import Model
+from hfcf.core.model import Model, is_prompted
+from hfcf.core.model_checks import read_length
 from hfcf.core.recipe import did_you_mean
 from hfcf.core.task import Row, Task
 from hfcf.corpora.custom.pairs import read_side, target_label, task_of_sides
@@ -39,7 +40,8 @@ MEANINGS = {
 
 def score_pairs(
     pairs: str | Path | Dataset, *, original: Mapping[str, str], revised: Sequence[Mapping[str, str]],
-    model: Model | str | None = None, language_model: Model | str | None = None, target: str | None = None, max_length: int = 256,
+    model: Model | str | None = None, language_model: Model | str | None = None, target: str | None = None,
+    max_length: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Score originals and their revisions by this library's metrics, whoever wrote them: people, an LLM, another system.
 
@@ -51,12 +53,13 @@ def score_pairs(
         model: a classifier of the task, which gives both sides their labels. Without it there are no flips.
         language_model: a decoder-only model, which gives perplexities; without it there are none.
         target: the column with the label that the revisions should have; with a model it gives the hit rate.
-        max_length: tokens that the classifier reads.
+        max_length: tokens that the classifier reads; by default as many as it can.
 
     Returns:
-        `pairs`, the number of revisions; `originals`; `left_out`, rows without one of the texts; `task`; and in `scores` for each
-        score its mean with the interval of 95 % over originals: [mean, low, high]. `hfcf.pipeline.score_pairs.MEANINGS` says what
-        each score is.
+        `pairs`, the number of revisions; `originals`; `left_out`, rows without one of the texts; `unanswered`, pairs of which the
+        model can't read a text, which have no flips; `cut`, pairs of which it reads only a beginning; `task`; and in `scores` for
+        each score its mean with the interval of 95 % over originals: [mean, low, high]. `hfcf.pipeline.score_pairs.MEANINGS` says
+        what each score is.
 
     Raises:
         ValueError: a column or a field does not exist, the two sides have other fields, or no row has all its texts.
@@ -88,9 +91,14 @@ def score_pairs(
     found = [(i, before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
     groups = [i for i, _, _ in found]
     scores: dict[str, list[float | None]] = {}
+    counts = {"originals": len(whole), "pairs": len(found), "left_out": left_out}
     if model is not None:
         wanted = None if target is None else [target_label(task, rows[i][target]) for i in groups]
-        scores |= _labels(task, found, sides, Model.of(model), wanted, max_length)
+        model = Model.of(model)
+        length = read_length(model, max_length)
+        scores |= _labels(task, found, sides, model, wanted, length)
+        counts["unanswered"] = sum(value is None for value in scores["flip_rate"])
+        counts["cut"] = _count_cut(task, found, model, length)
     texts = [_changed(task, before, after) for _, before, after in found]
     measured = [minimality(*each) for each in texts]
     scores |= {name: [each[name] for each in measured] for name in ("distance", "share", "kept")}
@@ -105,7 +113,7 @@ def score_pairs(
             if len(each) > 1
         }
         summary["diversity"] = _mean(list(apart.values()), list(apart))
-    return {"task": task.name, "originals": len(whole), "pairs": len(found), "left_out": left_out, "scores": summary}
+    return {"task": task.name, **counts, "scores": summary}
 
 
 def _labels(
@@ -117,8 +125,10 @@ def _labels(
     answers = task.verdicts([*(sides[i][0] for i in order), *(after for _, _, after in found)], model, max_length)
     if wanted is not None:
         names = {name for answer in answers if isinstance(answer, Mapping) for name in answer}
-        if unknown := sorted({str(label) for label in wanted} - names):
-            raise ValueError(f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; set its labels=")
+        if names and (unknown := sorted({label for label in wanted if label} - names)):
+            raise ValueError(
+                f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; say which is which, labels="
+            )
     before = dict(zip(order, answers, strict=False))
     columns: dict[str, list[float | None]] = {"flip_rate": [], "probability_change": [], **({"hit_rate": []} if wanted else {})}
     for n, ((i, _, _), after) in enumerate(zip(found, answers[len(order) :], strict=True)):
@@ -126,10 +136,24 @@ def _labels(
             values: list[float | None] = [None] * len(columns)
         else:
             label, new = choose(old, list(old)), choose(after, list(after))
-            values = [float(label != new), old[label] - after[label], *([float(new == wanted[n])] if wanted else [])]
+            values = [float(label != new), old[label] - after[label], *([_hit(new, wanted[n])] if wanted else [])]
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
     return columns
+
+
+def _hit(label: str, wanted: str | None) -> float | None:
+    """Say whether a label is the wanted one; None where no label is wanted."""
+    return float(label == wanted) if wanted else None
+
+
+def _count_cut(task: Task, found: Sequence[tuple[int, Any, Any]], model: Model, length: int) -> int:
+    """Count the pairs of which a text has more tokens than are read."""
+    if is_prompted(model):
+        return 0
+    before = task.input_tokens([side for _, side, _ in found], model, length)
+    after = task.input_tokens([side for _, _, side in found], model, length)
+    return sum(max(sizes) > length for sizes in zip(before, after, strict=True))
 
 
 def _changed(task: Task, before: Row, after: Row) -> tuple[str, str]:
@@ -150,7 +174,12 @@ def to_page(result: Mapping[str, Any]) -> str:
     """Return scores as a table of Markdown, each with what it means."""
     counts = f"{result['pairs']:,} revisions of {result['originals']:,} originals ({result['task']})"
     lines = [f"| {name.replace('_', ' ')} | {_interval(found)} | {MEANINGS[name]} |" for name, found in result["scores"].items()]
-    header = [f"{counts}, {result['left_out']:,} rows left out", "", "| score | mean [95 %] | what |", "|---|---|---|"]
+    few = [f"{result['left_out']:,} rows left out"]
+    if result.get("unanswered"):
+        few.append(f"{result['unanswered']:,} revisions without an answer of the model, because a text is too long for it")
+    if result.get("cut"):
+        few.append(f"{result['cut']:,} revisions cut before the model reads them")
+    header = [f"{counts}, {', '.join(few)}", "", "| score | mean [95 %] | what |", "|---|---|---|"]
     return "\n".join([*header, *lines]) + "\n"
 
 

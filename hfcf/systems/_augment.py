@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pandas
@@ -39,6 +40,8 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     >>> augment("The doctor began to speak rapidly.", system="synonym")
     ['The doctor started to speak quickly.']
     """
+    if isinstance(texts, Mapping | pandas.DataFrame):
+        raise ValueError(f"texts is a {type(texts).__name__}: give the texts of one of its columns, as in rows['text']")
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
     cls = type(system) if isinstance(system, System) else system_class(system)

@@ -102,7 +102,7 @@ def counterfactuals(
     elif system.trainings():
         raise ValueError(
             f"{system.name} learns from a whole set and can't work on one row alone: give among=, rows of the same kind, "
-            "or another system=, such as 'llm'"
+            'or system="llm", preset="paper"'
         )
     ds = system(row)
     new = expand(ds)

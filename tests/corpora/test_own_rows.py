@@ -717,3 +717,98 @@ def test_minus_one_beside_numbers_without_names_may_be_a_class(write: Callable[[
         hfcf.from_dataset(rows, task="classification")
     read = hfcf.from_dataset(rows, task="classification", labels={-1: "bad", 0: "so-so", 1: "good"})
     assert read["label"][:3] == ["bad", "so-so", "good"]
+
+
+def flipped(rows: Dataset, i: int = 0, **changes: Any) -> Dataset:
+    """A counterfactual of a row, whose claim has "old" replaced by "new", with the other label."""
+    edit = {"field": "claim", "piece": -1, "start": 8, "end": 11, "before": "old", "after": "new"}
+    row = {**rows[i], "id": "new", "claim": "Rome is new.", "label": "REFUTES", "source_id": rows[i]["id"], "system": "made"}
+    row.pop("status", None)
+    return Dataset.from_list([{**row, "change": "claim", "edits": [edit], "scores": [], **changes}])
+
+
+def test_a_valid_table_with_line_breaks_and_commas_in_its_cells_is_read_as_pandas_reads_it(tmp_path: Path) -> None:
+    texts = ["I loved it, really.\nA great film, I would say.", "Dull and slow.", "A fine cast."]
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "text": texts, "label": ["pos", "neg", "pos"]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    rows = hfcf.from_dataset(tmp_path / "rows.csv")
+    assert rows["text"][:] == texts
+    assert rows["label"][:] == ["pos", "neg", "pos"]
+
+
+def test_ids_of_digits_keep_their_zeros() -> None:
+    rows = [{"id": name, "text": f"Text {name}.", "label": "a"} for name in ("007", "7", "0010")]
+    assert hfcf.from_dataset(rows, task="classification")["id"][:] == ["007", "7", "0010"]
+
+
+@pytest.mark.parametrize(("label", "other"), [("y", "country"), ("stance", "instance_no")])
+def test_a_column_whose_name_only_contains_the_label_s_is_the_source_s(label: str, other: str) -> None:
+    mine = [
+        {"claim": "Rome is old.", "evidence": ROME, label: "true", other: 7, f"{label}_text": "it is true"},
+        {"claim": "Rome is an island.", "evidence": ROME, label: "false", other: 8, f"{label}_text": "it is false"},
+    ]
+    columns = {"label": label}
+    (new,) = hfcf.to_dataset(flipped(hfcf.from_dataset(mine, columns=columns)), like=mine, columns=columns)
+    assert (new[label], new[other], new[f"{label}_text"]) == ("false", 7, "it is false")
+
+
+def test_a_known_label_is_known_wherever_a_stream_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hfcf.corpora.custom.tables.HEAD", 2)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        yield from (
+            {"claim": f"Claim {i}.", "evidence": ROME, "label": name} for i, name in enumerate(["true"] * 3 + ["false", "so"])
+        )
+
+    read = list(hfcf.from_dataset(IterableDataset.from_generator(rows)))
+    assert [row["label"] for row in read] == ["SUPPORTS"] * 3 + ["REFUTES", None]
+    assert "so" in read[-1]["status"]["reason"]
+
+
+def test_a_stream_s_rows_may_lack_columns_and_have_several_forms() -> None:
+    def rows() -> Iterator[dict[str, Any]]:
+        yield {"claim": "Rome is old.", "evidence": ROME, "label": "true"}
+        yield {"claim": "Rome is new.", "evidence": ROME}
+        yield {"claim": "Rome is big.", "evidence": [ROME, "It grows."], "label": "true", "more": 1}
+
+    one, two, three = hfcf.from_dataset(IterableDataset.from_generator(rows))
+    assert [row["status"] is None for row in (one, two, three)] == [True, False, True]
+    assert [piece["text"] for piece in three["evidence"]] == [ROME, "It grows."]
+
+
+def test_numbers_that_a_frame_made_floats_go_on() -> None:
+    frame = pd.DataFrame({"claim": ["Rome is old."] * 3, "evidence": [ROME] * 3, "label": [1, None, 1], "id": [1, 2, None]})
+    labels = {1: "SUPPORTS", 0: "REFUTES"}
+    new = hfcf.to_dataset(flipped(hfcf.from_dataset(frame, labels=labels)), like=frame, labels=labels)
+    assert (new["id"].tolist(), new["label"].tolist()) == ([3.0], [0.0])
+
+
+@pytest.mark.parametrize("field", ["claim", "label", "id", "title"])
+def test_a_field_of_one_column_can_not_have_two(field: str) -> None:
+    mine = [{"claim": "Rome is old.", "evidence": ROME, "label": "true", "a": "x", "b": "y"}]
+    with pytest.raises(ValueError, match=rf"{field}.*a, b"):
+        hfcf.from_dataset(mine, columns={field: ["a", "b"]})
+
+
+def test_values_of_several_types_come_back_as_they_were() -> None:
+    mine = [
+        {"claim": "Rome is old.", "evidence": [ROME, "It grows."], "label": "true", "score": 1},
+        {"claim": "Rome is an island.", "evidence": ROME, "label": "false", "score": "n/a"},
+    ]
+    made = flipped(hfcf.from_dataset(mine))
+    (new,) = hfcf.to_dataset(made, like=mine)
+    assert (new["evidence"], new["score"]) == ([ROME, "It grows."], 1)
+    frame = hfcf.to_dataset(made, like=pd.DataFrame(mine))
+    assert (frame["evidence"][0], frame["score"][0]) == ([ROME, "It grows."], 1)
+
+
+def test_a_text_that_begins_with_a_link_is_a_text() -> None:
+    text = "[[Rome]] is the capital of [[Italy]]."
+    (row,) = hfcf.from_dataset([{"claim": "Rome is old.", "evidence": text, "label": "true"}])
+    assert row["evidence"] == [{"title": "", "text": text}]
+
+
+def test_a_title_is_that_of_every_piece_without_one() -> None:
+    mine = [{"claim": "Rome is old.", "evidence": [ROME, {"title": "Tiber", "text": "It flows."}], "page": "Rome", "label": "true"}]
+    (row,) = hfcf.from_dataset(mine, title="page")
+    assert [piece["title"] for piece in row["evidence"]] == ["Rome", "Tiber"]

@@ -195,3 +195,19 @@ def test_coverage_of_relation_rows_and_questions() -> None:
     }  # fmt: skip
     found = hfcf.coverage(hfcf.pair(Dataset.from_list([other]), Dataset.from_list([asked])))
     assert {kind for kind, part in found.items() if part["pairs"]} == {"quantifier"}
+
+
+def test_pairs_without_ids_of_counterfactuals_and_with_numbers_that_pandas_made_floats(tmp_path: Path) -> None:
+    rows = [{**row, "id": None} if row["source_id"] else row for row in MINE]
+    loading = {
+        "columns": {"claim": "statement", "evidence": "passage", "label": "verdict"},
+        "labels": {"ja": "SUPPORTS", "nein": "REFUTES"},
+    }
+    assert len(read_pairs(write(tmp_path / "pairs.jsonl", rows), loading)) == 2
+    names = [{**row, "id": i + 1, "source_id": float(i) if row["source_id"] else None} for i, row in enumerate(MINE)]
+    found = read_pairs(write(tmp_path / "floats.jsonl", names), loading)
+    assert [row["id"] for row in found["source"]] == ["1", "3"]
+    lines = ["id,statement,passage,verdict,source_id"]
+    lines += [f"{row['id']},{row['statement']},{row['passage']},{row['verdict']},{row['source_id'] or ''}" for row in names]
+    (tmp_path / "floats.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [row["id"] for row in read_pairs(str(tmp_path / "floats.csv"), loading)["source"]] == ["1", "3"]

@@ -36,6 +36,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     for name in ("classification", "verification"):
         monkeypatch.setattr(type(get_task(name)), "judge", judge)
+        monkeypatch.setattr(type(get_task(name)), "input_tokens", lambda self, rows, model, length: [len(rows)] * len(rows))
+    monkeypatch.setattr("hfcf.pipeline.score_pairs.read_length", lambda model, length: length or 100)
     return asked
 
 
@@ -51,6 +53,22 @@ def test_flips_and_distances_of_several_revisions(judged: list[dict[str, Any]]) 
     assert len(judged) == 6, "each original is asked once"
     low, high = result["scores"]["flip_rate"][1:]
     assert (low, high) == (0.5, 1.0), "revisions of one original are drawn together"
+
+
+def test_what_a_model_does_not_read_is_counted(judged: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = type(get_task("classification"))
+    monkeypatch.setattr(kind, "input_tokens", lambda self, rows, model, length: [len(row["text"]) for row in rows])
+    judge = kind.judge
+
+    def some(self: Any, rows: Any, *settings: Any) -> list[Any]:
+        return [None if "awful" in row["text"] else one for row, one in zip(rows, judge(self, rows, *settings), strict=True)]
+
+    monkeypatch.setattr(kind, "judge", some)
+    rows = Dataset.from_list([REVIEWS[0], {**REVIEWS[1], "wanted": None}])
+    result = score_pairs(rows, **SIDES, model="any", target="wanted", max_length=14)
+    assert (result["pairs"], result["unanswered"], result["cut"]) == (4, 1, 1)
+    assert result["scores"]["hit_rate"][0] == 1.0, "of the one revision that has an answer and a target"
+    assert "1 revisions without an answer" in to_page(result)
 
 
 def test_premises_and_hypotheses_in_a_file(tmp_path: Path, judged: list[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -62,3 +63,9 @@ def test_what_is_no_text_is_refused_by_its_number(value: object) -> None:
     with pytest.raises(ValueError, match="text 1") as error:
         hfcf.augment([TEXT, value], system="eda")  # type: ignore[list-item]
     assert ("is null" in str(error.value)) is not isinstance(value, int | list)
+
+
+@pytest.mark.parametrize("texts", [pd.DataFrame({"customer review": ["A fine film."]}), {"a": "A fine film."}])
+def test_a_table_is_no_list_of_texts(texts: Any) -> None:
+    with pytest.raises(ValueError, match=type(texts).__name__):
+        hfcf.augment(texts)

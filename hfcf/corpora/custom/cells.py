@@ -23,8 +23,8 @@ Column = str | tuple[str, ...]
 """A column, or several columns that make up a field: the pieces of evidence, or an entity's start, end and type."""
 Columns = Mapping[str, Column]
 """The user's column of each field of ours."""
-_LISTS = ("[[", "[{", "['", '["', "{'", '{"')
-"""How a list or an object begins, and hardly any text."""
+_LISTS = ('[["', "[['", "[{", "['", '["', "{'", '{"')
+"""How a list or an object begins, and hardly any text: "[[Rome]]" is a link."""
 
 
 def parse_cell(value: Any, *, numbers: bool = False, text: bool = False) -> Any:
@@ -77,6 +77,13 @@ def text_cell(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool) and not is_missing(value):
         return str(int(value)) if float(value).is_integer() else str(value)
     return parse_cell(value, text=True)
+
+
+def name_cell(value: Any) -> str | None:
+    """Return an id or the name of a group as text, without the ".0" of numbers that pandas made floats; None if it is missing."""
+    if value is None or is_missing(value) or not str(value).strip():
+        return None
+    return as_text(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def whole_number(value: Any) -> Any:
@@ -144,8 +151,9 @@ def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
     """Return the pieces of evidence, and the first problem of unreadable pieces."""
     if value is None or value == "":
         return [], None
+    title = title if isinstance(title, str) else ""
     if not isinstance(value, list):
-        piece = {"title": title if isinstance(title, str) else "", "text": text_cell(value)}
+        piece = {"title": title, "text": text_cell(value)}
         sound = isinstance(piece["text"], str) and not piece["text"].strip().isdigit()
         problem = None if sound else f"the evidence is {_kind(whole_number(value))}; the known forms are {_FORMS}"
         return [piece if sound else _raw(value)], problem
@@ -154,7 +162,7 @@ def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
     for i, item in enumerate(value):
         piece = _raw(item)
         if isinstance(item, str):
-            piece = {"title": "", "text": item}
+            piece = {"title": title, "text": item}
         elif isinstance(item, list) and (len(item) == 2 or (len(item) == 3 and str(item[1]).isdigit())):
             piece = {"title": item[0], "text": item[-1]}  # copies of FEVER have the number of the sentence in between
         elif isinstance(item, dict) and "text" in item:
@@ -162,7 +170,7 @@ def _pieces(value: Any, title: Any) -> tuple[list[dict[str, Any]], str | None]:
         else:
             problem = problem or f"evidence piece {i} is {_kind(item)}; the known forms are {_FORMS}"
         if piece["title"] is None:
-            piece["title"] = ""
+            piece["title"] = title
         if not isinstance(piece["title"], str):
             problem = problem or f"the title of evidence piece {i} is {_kind(piece['title'])}, not text"
             piece["title"] = as_text(piece["title"])

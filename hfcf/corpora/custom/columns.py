@@ -123,6 +123,8 @@ class Layouts:
 
 
 _IDS = ("id", "unique_id", "uid", "guid", "pairID", "example_id", "claim_id", "idx")
+_SEVERAL = ("evidence", "head", "tail")
+"""Fields that several columns may make up."""
 _GROUPS = ("group_id", "case_id", "promptID")
 LAYOUTS = (
     Layouts(
@@ -216,6 +218,11 @@ def find_columns(
         field: tuple(map(str, column)) if isinstance(column, list | tuple) else str(column)
         for field, column in (given or {}).items()
     }
+    if several := next((field for field, column in given.items() if isinstance(column, tuple) and field not in _SEVERAL), None):
+        raise ValueError(
+            f"columns: {several} is one column, got {', '.join(given[several])}: join them into a column of your own first; "
+            f"only {', '.join(_SEVERAL)} may be several"
+        )
     layouts = [layout for layout in LAYOUTS if task in (None, layout.task)]
     if not layouts:
         raise ValueError(f"task must be one of {', '.join(layout.task for layout in LAYOUTS)} for from_dataset, got {task!r}")

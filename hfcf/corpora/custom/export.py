@@ -23,7 +23,7 @@ from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.labels import label_text
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
 from hfcf.corpora.custom.load import ReadRows, filled_heads, is_canonical, read_quietly
-from hfcf.corpora.custom.tables import RECORD, Table, as_table, cell, is_frame, splits_of
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, cell, is_frame, is_missing, splits_of
 
 _SENTENCES = ("text", "sentence")
 """Columns that repeat the sentence of the tokens."""
@@ -102,8 +102,22 @@ def to_dataset(
     if isinstance(cf, DatasetDict):
         return DatasetDict(written)
     if is_frame(like):
-        return _as_frame(written[""], like)
-    return written[""].to_list() if isinstance(like, list | tuple) else written[""]
+        return _as_frame(_own_values(written[""], {str(name): like[name].tolist() for name in like}), like)
+    if isinstance(like, list | tuple):
+        return _own_values(written[""], {name: [row.get(name) for row in like] for name in written[""].column_names})
+    return written[""]
+
+
+def _own_values(table: Dataset, own: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return rows with the values of a user's rows in memory where a column of several types was read as a column of texts."""
+    rows: list[dict[str, Any]] = table.to_list()
+    for name, values in own.items():
+        others = {cell(value): value for value in values if not isinstance(value, str | None) and not is_missing(value)}
+        if others and table.features[name] == TEXT:
+            for row in rows:
+                parsed = parse_cell(row[name]) if isinstance(row[name], str) and row[name] not in values else row[name]
+                row[name] = others.get(row[name], parsed if isinstance(parsed, list | dict) else row[name])
+    return rows
 
 
 def _with_label_names(cf: Any) -> Dataset:
@@ -163,17 +177,18 @@ def _of_label(
     if label not in theirs.column_names:
         return {}
     columns: dict[str, Mapping[str, Any]] = {}
+    of_label = re.compile(rf"(?<![A-Za-z]){re.escape(label)}(?![a-z])|(?i:{_LABELS.pattern})")
     counts = Counter(label_text(own) for table in tables for row in table.select_columns(label) for own in row.values())
     shown = min(counts.values(), default=0) >= _SHOWN
     for name in theirs.column_names:
-        if name in written or not (shown or label in name or _LABELS.search(name)):
+        if name in written or not (shown or of_label.search(name)):
             continue
         value_of: dict[str, Any] = {}
         pairs = ((row[label], row[name]) for table in tables for row in table.select_columns([label, name]))
         follows = all(value_of.setdefault(label_text(own), value) == value for own, value in pairs)
         if follows and any(value != next(iter(value_of.values())) for value in value_of.values()):
             columns[name] = value_of
-        elif not follows and (label in name or _LABELS.search(name)):
+        elif not follows and of_label.search(name):
             columns[name] = {}
     return {
         name: [
@@ -198,12 +213,12 @@ def _without_record(table: Dataset) -> Dataset:
     return table.remove_columns(RECORD) if RECORD in table.column_names else table
 
 
-def _as_frame(table: Dataset, like: Any) -> Any:
+def _as_frame(rows: list[dict[str, Any]], like: Any) -> Any:
     """Return rows as a DataFrame with the types of `like`."""
     import numpy as np
     import pandas as pd
 
-    frame = pd.DataFrame(table.to_list(), columns=list(map(str, like.columns))).set_axis(list(like.columns), axis="columns")
+    frame = pd.DataFrame(rows, columns=list(map(str, like.columns))).set_axis(list(like.columns), axis="columns")
     # A value outside the categories, such as a label that only counterfactuals have, would become NaN.
     dtypes = {
         name: pd.CategoricalDtype(pd.api.types.union_categoricals([like[name], frame[name].astype("category")]).categories)
@@ -314,7 +329,7 @@ def _new_ids(layout: Layout | None, tables: Sequence[Table], names: list[str]) -
     if column is None or not names:
         return names
     used = [row[column] for table in tables for row in table.select_columns(column)]
-    if numbers := [value for value in used if isinstance(value, int)]:
+    if numbers := [int(value) for value in used if isinstance(value, int) or (isinstance(value, float) and value.is_integer())]:
         return list(range(max(numbers) + 1, max(numbers) + 1 + len(names)))
     return number_repeats([*used, *names])[len(used) :]
 

@@ -32,13 +32,15 @@ class LabelNames:
         column: the user's column of labels.
         reading: each label of the user as text → the task's label, or None for a label whose rows are left out.
         writing: each label of the task → the user's value for it.
-        any_name: how every other name is read as a label, where labels are open and written as text.
+        any_name: how every other name is read as a label, where labels are written as text.
+        open: whether a name that this does not know is a label, too.
     """
 
     column: str
     reading: Mapping[str, str | None]
     writing: Mapping[str, Any] = field(default_factory=dict)
     any_name: Known | None = None
+    open: bool = False
 
     def read(self, value: Any) -> str:
         """Return the task's label for a user's value."""
@@ -50,10 +52,10 @@ class LabelNames:
             return label
         if text in _NONE:
             missing = value is None or is_missing(value)
-            cure = "; a word NA is kept by pandas.read_csv(…, keep_default_na=False)" if self.any_name and missing else ""
+            cure = "; a word NA is kept by pandas.read_csv(…, keep_default_na=False)" if self.open and missing else ""
             raise BadRow(f"there is no label{'' if missing else f' ({value!r})'}{cure}")
-        if self.any_name is not None:  # later rows of a stream may have new names
-            return self.any_name(text) or text
+        if self.any_name is not None and (label := self.any_name(text) or (text if self.open else None)):
+            return label  # later rows of a stream may have new names
         cure = f'map it with labels={{"{text}": …}}, in a recipe labels: {{"{text}": …}}'
         raise BadRow(f"the label {text!r} is unknown; the known labels are {', '.join(map(repr, self.reading))}; {cure}")
 
@@ -62,7 +64,7 @@ class LabelNames:
         if own is not None and self.reading.get(text := label_text(own), self.any_name(text) if self.any_name else None) == label:
             return own
         if label not in self.writing:
-            if self.any_name:
+            if self.open:
                 return label
             raise LayoutError(
                 f"the column {self.column!r} has no label for {label}, only {', '.join(map(str, self.reading))}",
@@ -105,8 +107,8 @@ def read_labels(
             near = did_you_mean(unknown_names[0], list(every))
             raise ValueError(f"labels= names {unknown_names[0]!r}, but the classes are {', '.join(every)}{near}")
     else:
-        number = any(isinstance(value, int) for value in values)
-        absent = {text: int(text) if number and _NUMBER.fullmatch(text) else text for text in mapping if text not in every}
+        kind = next((type(value) for value in values if isinstance(value, int | float) and not is_missing(value)), str)
+        absent = {text: kind(text) if _NUMBER.fullmatch(text) else text for text in mapping if text not in every}
         # The first label of a meaning is the one that is written.
         every = {**{text: every[text] for text in mapping if text in every}, **every, **absent}
     reading: dict[str, str | None] = {}
@@ -144,7 +146,9 @@ def read_labels(
         writing |= {label: next(filter(None, spellings)) for label, spellings in others.items() if any(spellings)}
         if given is None:
             writing = {label: label for label in LABELS} | writing
-    return LabelNames(column, reading, writing, known if named and not classes and not boolean else None)
+    texts = not classes and not boolean and all(isinstance(value, str | None) for value in by_text.values())
+    is_open = named is not None and not classes and not boolean
+    return LabelNames(column, reading, writing, known if is_open or texts else None, is_open)
 
 
 def _parse(given: Any, known: Known) -> dict[str, str | None]:

@@ -15,11 +15,11 @@ from hfcf.core.progress import quiet_few
 from hfcf.core.schema import STATUS, TEXT
 from hfcf.core.task import Task, get_task, tasks
 from hfcf.corpora.base.rows import RowBuilder, content_name, load_status
-from hfcf.corpora.base.values import as_text, text_group
-from hfcf.corpora.custom.cells import whole_number
+from hfcf.corpora.base.values import text_group
+from hfcf.corpora.custom.cells import name_cell
 from hfcf.corpora.custom.columns import LayoutError, find_columns
 from hfcf.corpora.custom.layout import Layout, class_name, distinct_columns, find_layout
-from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, is_missing, splits_of
+from hfcf.corpora.custom.tables import RECORD, Table, as_table, first_rows, splits_of
 from hfcf.corpora.formats.read import CorpusError, Record
 from hfcf.corpora.formats.tokens import EXTRA
 from hfcf.text.check import SURROGATE
@@ -148,7 +148,12 @@ def _report(table: Table, rows: Table, split: str, *, alone: bool) -> None:
 def read_one(rows: list[dict[str, Any]], task: str) -> Dataset:
     """Read one row in known columns; print nothing, and raise an error if it can't be read."""
     table = as_table(rows)
-    return read_quietly(table, ReadRows(find_layout({"": table}, task), "own", "train", False))
+    try:
+        return read_quietly(table, ReadRows(find_layout({"": table}, task), "own", "train", False))
+    except LayoutError:
+        raise
+    except CorpusError as error:
+        raise CorpusError(str(error).partition("; on_error=")[0]) from None
 
 
 def filled_heads(parts: Mapping[str, Table]) -> dict[str, Dataset]:
@@ -193,7 +198,7 @@ class ReadRows:
     reject: bool
     numbered: bool = False
     classes: Mapping[str, ClassLabel] = field(default_factory=dict)
-    version: str = "2"
+    version: str = "3"
 
     @property
     def features(self) -> Features:
@@ -230,12 +235,7 @@ class ReadRows:
         row = builder.stored(row, why)
         content = [*own.values(), record.unreadable] if why else [row.get(name) for name in (*task.columns, "label")]
         row["id"] = text_group("row", json.dumps(content, ensure_ascii=False, default=str))
-        given = {name: own[str(columns[name])] for name in ("id", "group") if name in columns}
-        given = {
-            name: as_text(whole_number(value))
-            for name, value in given.items()
-            if value is not None and not is_missing(value) and str(value).strip()
-        }
+        given = {name: name_cell(own[str(columns[name])]) for name in ("id", "group") if name in columns}
         row["id"] = given.get("id") or row["id"]
         row["group_id"] = given.get("group") or row["group_id"] or (row["id"] if why else content_name(row, task))
         if self.numbered:
@@ -246,7 +246,9 @@ class ReadRows:
 def read_quietly(table: Table, reader: ReadRows) -> Table:
     """Return rows of our columns, in the order of the user's."""
     records = [RECORD] if RECORD in (table.column_names or ()) else []
-    own = table.select_columns([*reader.layout.own, *records])
+    # A stream of Python's rows may lack some columns in some rows: `map` fills them, `select_columns` does not.
+    known = isinstance(table, Dataset) or table.features is not None
+    own = table.select_columns([*reader.layout.own, *records]) if known else table
     classes = {name: feature for name, feature in (own.features or {}).items() if isinstance(feature, ClassLabel)}
     reader = replace(reader, classes=classes)
     kwargs: dict[str, Any] = {

@@ -39,7 +39,7 @@ FORMATS = {
 _NAMES = (("train", "train"), *(("validation", name) for name in ("validation", *ALIASES)), ("test", "test"))
 _FOLDERS = ("", "data", "data/default")
 _KINDS = "a Dataset, a DatasetDict, an IterableDataset, a DataFrame, a list of dicts, or the path of a file"
-_VERSION = "1"
+_VERSION = "2"
 """Raise it when equal files are read differently: it is part of the key of the cache."""
 
 
@@ -315,4 +315,6 @@ def first_rows(table: Table) -> Dataset:
     if isinstance(table, Dataset):
         return table
     rows = list(table.take(HEAD))
+    if table.features is None:
+        return as_table(rows)  # of Python's values, which may be of several types
     return as_table(Dataset.from_list(rows, features=table.features) if rows else Dataset.from_dict({}))

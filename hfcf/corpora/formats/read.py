@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections import deque
@@ -162,8 +163,12 @@ def _csv_cells(block: Sequence[str], delimiter: str) -> list[str] | None:
 
 
 def _is_several_rows(block: Sequence[str], delimiter: str, fields: int) -> bool:
-    """Say whether each of several lines has the fields of a whole row, and at most one quote: two stray quotes look like a cell."""
-    return fields > 2 and all(line.count(delimiter) == fields - 1 and line.count('"') < 2 for line in block)
+    """Say whether each of several lines has the fields of a whole row, and at most one quote: two stray quotes look like a cell.
+
+    A comma before a space is one of a text.
+    """
+    between = re.compile(re.escape(delimiter) + "(?! )")
+    return fields > 2 and all(len(between.findall(line)) == fields - 1 and line.count('"') < 2 for line in block)
 
 
 def _open_text(path: Path) -> IO[str]:
