@@ -64,7 +64,7 @@ def from_dataset(
         id: the column with the ids. By default a known name of which most values differ, else ids are hashes of the rows'
             content, whatever their order. Later rows with equal content get "#2" and so on. A repeated id is unreadable.
         group: the column with the names of groups; by default rows of equal content are a group.
-        title: the column with the title of evidence that is one text.
+        title: the column with the title of the evidence, for each of its texts that has none of its own.
         ends: whether the last positions of entities are "inclusive" or "exclusive", if the rows do not show it.
         corpus: the name in the column `corpus`.
         split: the name in the column `split`; by default the split of the dataset, else "train".

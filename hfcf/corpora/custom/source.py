@@ -55,7 +55,7 @@ class OwnRows(Corpus):
         "labels": "your label → ours",
         "id": "the column with the ids",
         "group": "the column that says which rows belong together",
-        "title": "the column with the title of evidence that is one text",
+        "title": "the column with the title of the evidence, for each of its texts that has none of its own",
         "ends": "inclusive or exclusive last places of entities",
         "numbered": "true: ids are the numbers of rows, and a column of ids names their groups",
     }
