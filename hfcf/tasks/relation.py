@@ -19,15 +19,23 @@ from hfcf.core.segments import Mark, Segment, write_text
 from hfcf.core.task import HubNames, Row, Task, find_problem
 from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
 from hfcf.text.check import text_problem
+from hfcf.text.normalise import normalise
 
 OTHER = "Other"
 """SemEval's label of a sentence that has none of its relations: such a row gets no counterfactual, and no counterfactual gets
 it."""
 
+_NO_RELATION = {"norelation", "na", "other"}
+"""Names of that label in other corpora, and of classes of models."""
 Span = tuple[int, int]
 
 _FORM_TAG = re.compile(r"\[(/?)(head|tail)\]", re.IGNORECASE)
 _DIRECTED = re.compile(r"(?=.*\(e[12],e[12]\)\Z)(.+)-(.+)\((e[12]),e[12]\)")
+
+
+def relation_of(name: str) -> str:
+    """Return a relation's name; "Other" for the names that mean no relation, which systems do not change."""
+    return OTHER if normalise(name) in _NO_RELATION else name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,11 +11,11 @@ Clauses = Sequence[Sequence[str]]
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Letters of scripts that write words without spaces between them (Chinese, Japanese, Thai …), or particles at words (Korean)."""
-_LETTER = rf"[^\W{_UNSPACED}]"
+LETTER = rf"[^\W{_UNSPACED}]"
 
 # Where a phrase of whole words begins and ends: a part of a hyphenated word or of a number ("3" in "3,000") is not a whole word.
-WORD_START = rf"(?<!{_LETTER})(?<!-)(?<!\d[.,])"
-WORD_END = rf"(?!{_LETTER})(?!-)(?![.,]\d)"
+WORD_START = rf"(?<!{LETTER})(?<!-)(?<!\d[.,])"
+WORD_END = rf"(?!{LETTER})(?!-)(?![.,]\d)"
 _EDGE = re.compile(rf"[{_UNSPACED}]")
 
 
@@ -38,7 +38,7 @@ def met(text: str, clauses: Clauses) -> list[bool]:
 def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[int, int]]:
     """Find every occurrence of a text in a passage, as whole words; any white space may separate the words."""
     words = r"\s+".join(map(re.escape, text.split()))
-    pattern = _bounded(text.strip(), words, f"(?<!{_LETTER})", f"(?!{_LETTER})")
+    pattern = _bounded(text.strip(), words, f"(?<!{LETTER})", f"(?!{LETTER})")
     return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from datasets import Dataset, concatenate_datasets
+from datasets import Dataset, List, concatenate_datasets
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
@@ -98,6 +98,11 @@ def ask_pairs(
     task = task_of(pairs.features)
     if not len(pairs):
         raise ValueError("there are no pairs to score")
+    # Counterfactuals have none of the further right answers that their originals may have.
+    for name in task.answer_columns:
+        if name in originals.column_names and name not in pairs.features:
+            none: Any = [] if isinstance(originals.features[name], List) else None
+            pairs = pairs.add_column(name, [none] * len(pairs), feature=originals.features[name])
     columns = [name for name in originals.column_names if name in pairs.features]
     keys = [json.dumps(row, sort_keys=True, default=str) for row in iterate(originals, columns)]
     first: dict[str, int] = {}

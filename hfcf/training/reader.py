@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from hfcf.training.generator import train_texts
 from hfcf.training.trainer import Hyperparameters, fit
 from hfcf.training.unanswered import unanswered
 
+log = logging.getLogger(__name__)
 STRIDE = Reader.stride
 TASK_TYPE = "QUESTION_ANS"
 """PEFT's name for extractive question answering."""
@@ -106,6 +108,8 @@ def load_start(hp: Hyperparameters) -> Start:
 def _check_rows(kept: Dataset, total: int, what: str) -> None:
     if not len(kept):
         raise ValueError(f"there is nothing to train on: none of the {total} rows has {what}")
+    if len(kept) < total:
+        log.warning("%d of %d rows are not trained on: they do not have %s", total - len(kept), total, what)
 
 
 def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:

@@ -65,6 +65,10 @@ class ReaderTrainer:
         """
         if ways is not None:
             raise ValueError("ways is for verifiers; answers to questions have no labels: leave it out")
+        if model.labels or model.inputs:
+            raise ValueError(
+                "labels and inputs are for classifiers; a reader has no classes, and reads question and context: leave them out"
+            )
         max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return evaluate_open_reader(rows, open_reader)

@@ -27,7 +27,7 @@ from hfcf.engines.classifier_spec import is_rbert
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
-from hfcf.tasks.relation import OTHER, TASK, requests
+from hfcf.tasks.relation import OTHER, TASK, relation_of, requests
 from hfcf.training.answer_details import label_details
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
@@ -167,7 +167,7 @@ def _evaluation(rows: Dataset, answers: Sequence[Mapping[str, float] | str | Non
 
 
 def _ask(rows: Dataset, engine: RelationClassifier) -> list[dict[str, float] | None]:
-    answers: list[dict[str, float] | None] = engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))
+    answers = list(map(_renamed, engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))))
     classes = sorted({label for answer in answers for label in answer or ()})
     # Without this, a classifier with names of its own would be wrong on every row without a word.
     if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:
@@ -179,6 +179,16 @@ def _ask(rows: Dataset, engine: RelationClassifier) -> list[dict[str, float] | N
             raise ValueError(f"{why}: say what its classes mean by the model's labels (--labels of hfcf evaluate)")
         log.warning("%s, so all its answers are wrong", why)  # a training of hours does not end in an error for a few test rows
     return answers
+
+
+def _renamed(answer: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Give the classes that mean no relation the name that they have in rows."""
+    if answer is None:
+        return None
+    named: dict[str, float] = {}
+    for label, share in answer.items():
+        named[relation_of(label)] = named.get(relation_of(label), 0.0) + share
+    return named
 
 
 def _likeliest(answers: Sequence[Mapping[str, float] | str | None]) -> list[str | None]:

@@ -812,3 +812,48 @@ def test_a_title_is_that_of_every_piece_without_one() -> None:
     mine = [{"claim": "Rome is old.", "evidence": [ROME, {"title": "Tiber", "text": "It flows."}], "page": "Rome", "label": "true"}]
     (row,) = hfcf.from_dataset(mine, title="page")
     assert [piece["title"] for piece in row["evidence"]] == ["Rome", "Tiber"]
+
+
+def test_rows_may_have_one_answer_or_several(tmp_path: Path) -> None:
+    rows = [
+        {"question": "how tall", "context": "The tower is 330 metres tall.", "answer": "330 metres"},
+        {"question": "who", "context": "It was designed by Tachu Naito.", "answers": ["Tachu Naito", "Naito"]},
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    read = hfcf.from_dataset(file)
+    assert [answers["text"] for answers in read["answers"]] == [["330 metres"], ["Tachu Naito", "Naito"]]
+    old = {"answers": {"text": ["330 metres"], "answer_start": [13]}}
+    new = {"answers": {"text": ["tower"], "answer_start": [4]}}
+    assert write_question({**rows[0], "answers": None}, old, new, {"answers": "answers", "answer": "answer"}) == {"answer": "tower"}
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "start"),
+    [("由内藤多仲设计。", "内藤多仲", 1), ("에펠탑은 파리에 있다.", "파리", 5), ("It costs US$5.", "$5", 11)],
+)
+def test_answers_are_found_where_no_space_bounds_them(context: str, answer: str, start: int) -> None:
+    (row,) = hfcf.from_dataset([{"question": "?a", "context": context, "answer": answer}])
+    assert row["answers"] == {"text": [answer], "answer_start": [start]}
+
+
+def test_places_that_pandas_made_floats_are_whole_in_a_table(tmp_path: Path) -> None:
+    rows = {"question": ["who", "is it"], "context": ["It was designed by Tachu Naito."] * 2}
+    frame = pd.DataFrame({**rows, "answer": ["Tachu Naito", "yes"], "answer_start": [19, None]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert hfcf.from_dataset(tmp_path / "rows.csv")["answers"][0] == {"text": ["Tachu Naito"], "answer_start": [19]}
+
+
+def test_an_answer_is_a_number_where_the_source_s_is() -> None:
+    old = {"answers": {"text": ["1889"], "answer_start": [13]}}
+    new = {"answers": {"text": ["1958"], "answer_start": [13]}}
+    assert write_question({"answer": 1889}, old, new, {"answer": "answer"}) == {"answer": 1958}
+    with pytest.raises(ValueError, match="May"):
+        write_question({"answer": 1889}, old, {"answers": {"text": ["May"], "answer_start": [0]}}, {"answer": "answer"})
+
+
+def test_tags_of_entities_that_touch_do_not_cross(system: Callable[[str], Any]) -> None:
+    rows = [{"sentence": "The <e1>steel</e1><e2>box</e2> held big eggs.", "relation": "x"}]
+    made = hfcf.to_dataset(hfcf.expand(system("relation")(hfcf.from_dataset(rows))), like=rows)
+    assert "</e1><e2>" in made[0]["sentence"]
+    assert len(hfcf.from_dataset(made)) == 1

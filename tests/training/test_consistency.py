@@ -8,7 +8,8 @@ import pytest
 from datasets import ClassLabel, Dataset
 
 import hfcf
-from hfcf.core.trainer import Evaluation
+from hfcf.core.task import get_task
+from hfcf.core.trainer import Evaluation, load_scorer
 from hfcf.tasks.verification import LABELS, REFUTES, SUPPORTS
 
 
@@ -50,3 +51,18 @@ def test_the_interval_of_a_share_of_one_has_a_width(monkeypatch: pytest.MonkeyPa
     scores = hfcf.consistency(hfcf.pair(new, rows(SUPPORTS, "old")), "a-model")
     assert (scores["pairs"], scores["both"]) == (10, 1.0)
     assert scores["both_interval"] == scores["interval"] == pytest.approx([0.7225, 1.0], abs=1e-4), "Wilson's, 10 of 10"
+
+
+def test_an_original_keeps_its_further_right_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"id": "q1", "question": "Who leads the country?", "context": "The UK is led by a premier.", "answer": "premier"}
+    originals = hfcf.from_dataset([{**own, "aliases": ["Prime Minister"]}])
+    features = get_task("qa").features
+    new = {**{name: originals[0][name] for name in features}, "id": "q1:x", "source_id": "q1", "system": "x", "change": "both"}
+    made = Dataset.from_list([{**new, "edits": None, "scores": []}], features=get_task("qa").counterfactual)
+
+    def evaluate(rows: Dataset, model: Any, **settings: Any) -> Evaluation:
+        return Evaluation({}, load_scorer(get_task("qa").scorer).gold(rows), ["Prime Minister"] * len(rows))
+
+    monkeypatch.setattr("hfcf.training.consistency.evaluate", evaluate)
+    found = hfcf.consistency(hfcf.pair(made, originals), "any")
+    assert (found["source"], found["counterfactual"]) == (1.0, 0.0), "the counterfactual has no further answers"

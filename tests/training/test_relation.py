@@ -175,6 +175,15 @@ def test_no_rows_have_no_scores(tiny_model: Tiny) -> None:
     assert evaluate_relation(rows().select([]), engine).scores == {"rows": 0}
 
 
+def test_a_class_that_means_no_relation_is_other_as_in_rows(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"no_relation": 0.4, "NA": 0.3, "born": 0.3}
+    monkeypatch.setattr(RelationClassifier, "run", lambda self, requests: [answer] * len(requests))
+    rows = Dataset.from_list([row("[Bob] met {Ada}", "Other"), row("[Bob] left {Rome}", "born")])
+    found = evaluate_relation(rows, RelationClassifier(model=Model(tiny_model("rbert"))))
+    assert found.predicted == ["Other", "Other"]
+    assert found.scores["accuracy"] == 0.5
+
+
 # --- the order
 
 

@@ -87,11 +87,12 @@ def name_cell(value: Any) -> str | None:
 
 
 def whole_number(value: Any) -> Any:
-    """Return a whole number, which a cell may hold as text or as 1.0; any other value as it is."""
+    """Return a whole number, which a cell may hold as text, as 1.0 or as "1.0"; any other value as it is."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    digits = value.strip().removeprefix("-") if isinstance(value, str) else ""
-    return int(value) if digits.isascii() and digits.isdigit() else value
+    text = value.strip().removesuffix(".0") if isinstance(value, str) else ""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() else value
 
 
 # --- claims with evidence
@@ -223,11 +224,9 @@ def read_question(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0
 def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list[str]]:
     """Return the answers with the record's positions or positions in the context, and all right answers."""
     filled = {name: value for name in ("answers", "answer") if (value := _answer(record.get(name))) is not None}
-    if len(filled) == 2:
-        raise BadRow("there are both 'answers' and 'answer': leave one out")
     if not filled:
         return {"text": [], "answer_start": []}, []
-    ((name, value),) = filled.items()
+    name, value = next(iter(filled.items()))  # a row that has both may name one answer beside all of them
     if (start := whole_number(parse_cell(record.get("answer_start"), numbers=True))) not in (None, ""):
         if not isinstance(value, str):
             raise BadRow(f"answer_start is given for {kind(value)} in {name!r}; only a single text may have its own answer_start")
@@ -274,7 +273,8 @@ def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any
 def write_question(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
     """Return the user's columns with a counterfactual's question, passage and answers in the form that the source's have."""
     written = {str(columns[field]): new[field] for field in ("question", "context", "title") if field in columns}
-    column = str(columns["answers" if "answers" in columns else "answer"])
+    filled = [name for name in ("answers", "answer") if name in columns and _answer(own[str(columns[name])]) is not None]
+    column = str(columns[filled[0] if filled else "answers" if "answers" in columns else "answer"])
     texts, starts = list(new["answers"]["text"]), list(new["answers"]["answer_start"])
     value = parse_cell(own[column], numbers=True)
     same = new["answers"] == source["answers"]
@@ -303,7 +303,17 @@ def _answers_like(value: Any, texts: list[str], starts: list[int]) -> Any:
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         like = next(item for item in value if isinstance(item, Mapping))
         return [_one_like(like, text, start) for text, start in zip(texts, places, strict=True)]
-    return texts if isinstance(value, list) else texts[0]
+    return texts if isinstance(value, list) else _like_number(value, texts[0])
+
+
+def _like_number(old: Any, text: str) -> Any:
+    """Return an answer as a number, where the source's cell is one."""
+    if not isinstance(old, int | float):
+        return text
+    try:
+        return type(old)(text)
+    except ValueError:
+        raise BadRow(f"the column of answers has numbers, and the answer {text!r} is none: make your answers texts") from None
 
 
 def _one_like(old: Row, text: str, start: int | None) -> dict[str, Any]:

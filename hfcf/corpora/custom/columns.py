@@ -19,10 +19,11 @@ from hfcf.corpora.custom.cells import (
     write_question,
     write_text,
 )
-from hfcf.corpora.custom.relations import read_sentence, relation_of, write_sentence
+from hfcf.corpora.custom.relations import read_sentence, write_sentence
 from hfcf.corpora.custom.structures import read_structure
 from hfcf.corpora.formats.read import CorpusError
 from hfcf.corpora.formats.tokens import TAG
+from hfcf.tasks.relation import relation_of
 
 
 class LayoutError(CorpusError):
@@ -182,7 +183,7 @@ LAYOUTS = (
         heading="Questions",
         forms=({"question": ("question",), "answers": ("answers",)}, {"question": ("question",), "answer": ("answer",)}),
         optional={
-            "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",),
+            "answer": ("answer",), "context": ("context", "passage"), "title": ("title",), "answer_start": ("answer_start",),
             "answer_end": ("answer_end",), "aliases": ("aliases",), "id": _IDS, "group": _GROUPS,
         },
         example={"question": "…", "answers": "…", "context": "…"},
@@ -215,7 +216,9 @@ def find_columns(
 ) -> tuple[Layouts, Columns]:
     """Return the layouts of the rows' task, and the column of each field."""
     given = {
-        field: tuple(map(str, column)) if isinstance(column, list | tuple) else str(column)
+        field: tuple(map(str, column))
+        if isinstance(column, list | tuple) and len(column) > 1
+        else str(column[0] if isinstance(column, list | tuple) and column else column)
         for field, column in (given or {}).items()
     }
     if several := next((field for field, column in given.items() if isinstance(column, tuple) and field not in _SEVERAL), None):
@@ -243,6 +246,9 @@ def find_columns(
     if len(complete) > 1 and complete[-1][0].task == "structures":  # they are claims too
         complete = complete[-1:]
     if len(complete) == 1:
+        layouts_found, columns = complete[0]
+        if layouts_found.task == "structures" and isinstance(columns["evidence"], tuple):
+            raise ValueError("columns: evidence of a structure is one column, a list of sentences or an object of them by name")
         return complete[0]
     present = f"the columns are {', '.join(names)}"
     if complete:
@@ -296,6 +302,8 @@ def _fit(
             continue
         used = set(columns.values())
         for field, candidates in layouts.optional.items():
+            if field == "answer" and "answers" in given:
+                continue
             if (column := given.get(field) or _first(candidates, plain)) is not None and column not in used:
                 columns[field] = column
         if "label" in given:

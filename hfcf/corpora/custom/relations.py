@@ -13,7 +13,7 @@ from typing import Any
 from hfcf.corpora.base import BadRow, as_text
 from hfcf.corpora.custom.cells import Column, Columns, like_cell, parse_cell, text_cell, whole_number
 from hfcf.corpora.formats.tokens import TAG, Span, entity, of_text, of_tokens, untagged
-from hfcf.tasks.relation import OTHER, spans
+from hfcf.tasks.relation import spans
 from hfcf.text.check import kind
 from hfcf.text.normalise import normalise
 
@@ -23,7 +23,6 @@ _UNMARKED = (
     "nothing marks the entities in the text: put <e1> </e1> and <e2> </e2> around them, or name the columns with their places in "
     'characters, such as columns={"head": ["head_start", "head_end"], "tail": ["tail_start", "tail_end"]}'
 )
-_NO_RELATION = {"norelation", "na", "other"}
 _NAMES = ("name", "text")
 """Keys of an entity's own words."""
 _CUT = re.compile("[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
@@ -32,11 +31,6 @@ _INCLUSIVE = 0.2
 """The share of entities of one word, from which ends that never lie behind the sentence are inclusive."""
 _MANY = 20
 """Entities of which at least one has one word: if none has an end at its start, ends are exclusive."""
-
-
-def relation_of(name: str) -> str:
-    """Return a relation's name; "Other" for the names that mean no relation, which systems do not change."""
-    return OTHER if normalise(name) in _NO_RELATION else name
 
 
 def read_sentence(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0) -> None:
@@ -188,7 +182,8 @@ def write_sentence(own: Row, source: Row, new: Row, columns: Columns, ends: int 
         for span, n in zip(places, (1, 2), strict=True)
         for place, sign in ((span[1], f"</e{n}>"), (span[0], f"<e{n}>"))
     ]
-    for place, sign in sorted(marks, key=lambda mark: (mark[0], mark[1].startswith("</")), reverse=True):
+    # From the end; where one entity ends and the other begins, the opening tag first, so that the closing one is before it.
+    for place, sign in sorted(marks, key=lambda mark: (mark[0], not mark[1].startswith("</")), reverse=True):
         text = text[:place] + sign + text[place:]
     return {column: text}
 

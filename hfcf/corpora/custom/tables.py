@@ -167,7 +167,7 @@ def _names(path: Path, default: str) -> list[str]:
         if _is_squad(record.value):
             raise SquadError(
                 f"{path} is in the layout of SQuAD: read it with corpus: squad and data_files: {{train: {path.name}}}, in Python "
-                f'hfcf.load("squad", data_files={{"train": "{path.name}"}})'
+                f'hfcf.load("squad", data_dir="{path.parent}", data_files={{"train": "{path.name}"}})'
             )
         names |= dict.fromkeys(record.value)
         problem = problem or record.unreadable

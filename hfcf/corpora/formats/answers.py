@@ -13,6 +13,7 @@ from hfcf.core.schema import INT
 from hfcf.corpora.base.values import Fields, text_group
 from hfcf.corpora.formats.read import BadRow
 from hfcf.tasks.qa import NO_ANSWERS, why_misplaced
+from hfcf.text.phrase_match import LETTER
 
 Span = tuple[int, str]
 """The start of a text, in code points, and the text."""
@@ -54,10 +55,11 @@ def alternative_answers(alternatives: Iterable[Iterable[Span]]) -> tuple[dict[st
 
 
 def places(context: str, text: str) -> list[int]:
-    """List the places of a text in a context, as whole words."""
+    """List the places of a text in a context, as whole words where the script has spaces between words."""
     if not text.strip():
         return []
-    left, right = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
+    left = f"(?<!{LETTER})" if re.match(LETTER, text[0]) else ""
+    right = f"(?!{LETTER})" if re.match(LETTER, text[-1]) else ""
     return [match.start() for match in re.finditer(f"{left}{re.escape(text)}{right}", context)]
 
 
