@@ -49,6 +49,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "compare_race": comparisons.race_table,
     "compare_race_sets": comparisons.race_sets_table,
     "compare_race_controls": comparisons.race_controls_table,
+    "compare_rgf": comparisons.rgf_table,
+    "compare_rgf_controls": comparisons.rgf_controls_table,
     "compare_ccg": comparisons.ccg_table,
     "compare_ccg_controls": comparisons.ccg_controls_table,
     "compare_reviews": comparisons.reviews_table,

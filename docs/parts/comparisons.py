@@ -15,20 +15,20 @@ from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
 from hfcf.studies.compare.worth import worths
-from hfcf.training.scorers import RELATIONS, VERDICTS
+from hfcf.training.scorers import ANSWERS, RELATIONS, VERDICTS
 from parts.markdown import table
 from parts.paths import RESULTS
 
 
 @cache
-def grid(name: str, scorer: Scorer = VERDICTS) -> Grid:
+def grid(name: str, scorer: Scorer = VERDICTS, baseline: str = "none") -> Grid:
     """Return the stored cells of a comparison; the baseline is training without augmentation."""
     cells = [
         {**cell, "seed": SampleTraining(cell["size"], cell["sample"], cell["seed"]) if "size" in cell else cell["seed"]}
         for cell in Cells(RESULTS / f"{name}.jsonl").every()
         if "corpus" in cell  # no intrinsic scores
     ]
-    return make_grid(cells, "none", scorer=scorer)
+    return make_grid(cells, baseline, scorer=scorer)
 
 
 def challenge_sets(grid: Grid) -> list[str]:
@@ -220,6 +220,24 @@ def race_sets_table() -> str:
     """Return the scores on each set."""
     part = grid(RACE)
     return scores_table(part, list(part.corpora), list(part.corpora))
+
+
+# --- RGF on questions of SQuAD
+
+
+RGF = "compare_rgf"
+RGF_SETS = ("QED", "XQuAD")
+"""Sets that all methods are scored on."""
+
+
+def rgf_table() -> str:
+    """Return the exact match of RGF and its control."""
+    return scores_table(grid(RGF, ANSWERS, "original"), RGF_SETS, RGF_SETS)
+
+
+def rgf_controls_table() -> str:
+    """Return RGF less its control."""
+    return controls_table(grid(RGF, ANSWERS, "original"), "RGF", ("RGF, copies",), RGF_SETS)
 
 
 # --- CCG on few sentences
