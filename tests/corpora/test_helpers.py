@@ -5,11 +5,12 @@ from __future__ import annotations
 from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.custom.labels import read_labels
-from hfcf.corpora.custom.relations import edit_text, inclusive_ends, relation_of
+from hfcf.corpora.custom.relations import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
 from hfcf.corpora.formats.wikipedia import page_title, split_sentences
+from hfcf.tasks.relation import relation_of
 
 
 def test_splits() -> None:

@@ -94,8 +94,8 @@ def read_labels(
     mapping = _parse(given, known)
     boolean = any(isinstance(value, bool) for value in values) and all(isinstance(value, bool | None) for value in values)
     by_text: dict[str, Any] = {label_text(value): value for value in values}
-    # Beside numbers without names, -1 may be a class: the user says what it is.
-    numbers = not classes and all(_NUMBER.fullmatch(text) for text in by_text if text)
+    # Beside other numbers without names, -1 may be a class: the user says what it is.
+    numbers = not classes and not {*by_text} <= {*_NONE} and all(_NUMBER.fullmatch(text) for text in by_text if text)
     by_text = {text: value for text, value in by_text.items() if (numbers and text) or text not in _NONE or text in mapping}
     every = {
         **by_text,
