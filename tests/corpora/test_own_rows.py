@@ -825,7 +825,10 @@ def test_rows_may_have_one_answer_or_several(tmp_path: Path) -> None:
     assert [answers["text"] for answers in read["answers"]] == [["330 metres"], ["Tachu Naito", "Naito"]]
     old = {"answers": {"text": ["330 metres"], "answer_start": [13]}}
     new = {"answers": {"text": ["tower"], "answer_start": [4]}}
-    assert write_question({**rows[0], "answers": None}, old, new, {"answers": "answers", "answer": "answer"}) == {"answer": "tower"}
+    columns = {"answers": "answers", "answer": "answer"}
+    assert write_question({**rows[0], "answers": None}, old, new, columns) == {"answer": "tower"}
+    both = write_question({**rows[0], "answers": ["330 metres"]}, old, new, columns)
+    assert both == {"answers": ["tower"], "answer": "tower"}, "no old answer is left beside the new one"
 
 
 @pytest.mark.parametrize(

@@ -273,12 +273,14 @@ def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any
 def write_question(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:
     """Return the user's columns with a counterfactual's question, passage and answers in the form that the source's have."""
     written = {str(columns[field]): new[field] for field in ("question", "context", "title") if field in columns}
-    filled = [name for name in ("answers", "answer") if name in columns and _answer(own[str(columns[name])]) is not None]
-    column = str(columns[filled[0] if filled else "answers" if "answers" in columns else "answer"])
+    known = [str(columns[name]) for name in ("answers", "answer") if name in columns]
+    filled = [column for column in known if _answer(own[column]) is not None] or known[:1]
     texts, starts = list(new["answers"]["text"]), list(new["answers"]["answer_start"])
-    value = parse_cell(own[column], numbers=True)
     same = new["answers"] == source["answers"]
-    written[column] = own[column] if same else like_cell(own[column], _answers_like(value, texts, starts))
+    for column in filled:
+        value = parse_cell(own[column], numbers=True)
+        written[column] = own[column] if same else like_cell(own[column], _answers_like(value, texts, starts))
+    value = parse_cell(own[filled[0]], numbers=True)
     places = {field: columns[field] for field in ("answer_start", "answer_end") if field in columns}
     if places:
         old = {"text": value, **{field: whole_number(own[str(name)]) for field, name in places.items()}}

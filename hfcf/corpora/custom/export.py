@@ -112,11 +112,13 @@ def _own_values(table: Dataset, own: Mapping[str, Sequence[Any]]) -> list[dict[s
     """Return rows with the values of a user's rows in memory where a column of several types was read as a column of texts."""
     rows: list[dict[str, Any]] = table.to_list()
     for name, values in own.items():
+        if table.features[name] != TEXT:
+            continue
+        texts = {value for value in values if isinstance(value, str)}
         others = {cell(value): value for value in values if not isinstance(value, str | None) and not is_missing(value)}
-        if others and table.features[name] == TEXT:
-            for row in rows:
-                parsed = parse_cell(row[name]) if isinstance(row[name], str) and row[name] not in values else row[name]
-                row[name] = others.get(row[name], parsed if isinstance(parsed, list | dict) else row[name])
+        for row in rows if others else ():
+            parsed = parse_cell(row[name]) if isinstance(row[name], str) and row[name] not in texts else row[name]
+            row[name] = others.get(row[name], parsed if isinstance(parsed, list | dict) else row[name])
     return rows
 
 
