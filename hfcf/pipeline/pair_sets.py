@@ -15,7 +15,7 @@ from hfcf.corpora.custom.cells import name_cell
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.load import ReadRows, read_tables
 from hfcf.corpora.custom.source import FILE_OPTIONS, describe_file
-from hfcf.corpora.custom.tables import FORMATS, own_columns, read_files
+from hfcf.corpora.custom.tables import FORMATS, own_columns
 from hfcf.hub.run_folder import load_result
 
 SOURCE_ID = "source_id"
@@ -44,11 +44,8 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
         return _pairs_of_run(source)
     column = str(loading.pop(SOURCE_ID, SOURCE_ID))
     try:
-        if "id" not in {**loading, **(loading.get("columns") or {})} and "id" in own_columns(
-            read_files([Path(source).expanduser()])
-        ):
-            loading["id"] = "id"  # also if counterfactuals have none
-        name, table, layout = describe_file(source, (), loading)
+        # A column of ids is one, also if counterfactuals have none.
+        name, table, layout = describe_file(source, (), loading, own_ids=True)
     except LayoutError as error:
         raise ValueError(error.in_recipe("the command")) from error
     if column not in table.column_names:

@@ -187,7 +187,8 @@ def _renamed(answer: Mapping[str, float] | None) -> dict[str, float] | None:
         return None
     named: dict[str, float] = {}
     for label, share in answer.items():
-        named[relation_of(label)] = named.get(relation_of(label), 0.0) + share
+        name = relation_of(label)
+        named[name] = named.get(name, 0.0) + share
     return named
 
 

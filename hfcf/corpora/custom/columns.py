@@ -215,12 +215,7 @@ def find_columns(
     names: Sequence[str], head: Sequence[Mapping[str, Any]], task: str | None = None, given: Mapping[str, Any] | None = None
 ) -> tuple[Layouts, Columns]:
     """Return the layouts of the rows' task, and the column of each field."""
-    given = {
-        field: tuple(map(str, column))
-        if isinstance(column, list | tuple) and len(column) > 1
-        else str(column[0] if isinstance(column, list | tuple) and column else column)
-        for field, column in (given or {}).items()
-    }
+    given = {field: _named(column) for field, column in (given or {}).items()}
     if several := next((field for field, column in given.items() if isinstance(column, tuple) and field not in _SEVERAL), None):
         raise ValueError(
             f"columns: {several} is one column, got {', '.join(given[several])}: join them into a column of your own first; "
@@ -246,8 +241,8 @@ def find_columns(
     if len(complete) > 1 and complete[-1][0].task == "structures":  # they are claims too
         complete = complete[-1:]
     if len(complete) == 1:
-        layouts_found, columns = complete[0]
-        if layouts_found.task == "structures" and isinstance(columns["evidence"], tuple):
+        layout, columns = complete[0]
+        if layout.task == "structures" and isinstance(columns["evidence"], tuple):
             raise ValueError("columns: evidence of a structure is one column, a list of sentences or an object of them by name")
         return complete[0]
     present = f"the columns are {', '.join(names)}"
@@ -260,6 +255,12 @@ def find_columns(
         )
     examples = {layout.title: {"columns": dict(layout.example)} for layout in layouts}
     raise LayoutError(f"{present}: no known layout has these columns", examples)
+
+
+def _named(column: Any) -> Column:
+    """Return the column, or the several columns, that the user names."""
+    names = tuple(map(str, column)) if isinstance(column, list | tuple) else ()
+    return names if len(names) > 1 else names[0] if names else str(column)
 
 
 def _core(layouts: Sequence[Layouts]) -> set[str]:

@@ -229,13 +229,20 @@ def load_file(
     return read_tables({"train": table}, ReadRows(layout, name, "train", on_error == "reject"))["train"]
 
 
-def describe_file(path: str | Path, tasks: Sequence[str], given: Mapping[str, Any]) -> tuple[str, Dataset, Layout]:
-    """Return the name of the corpus that reads a user's file, the file's table, and its layout."""
+def describe_file(
+    path: str | Path, tasks: Sequence[str], given: Mapping[str, Any], *, own_ids: bool = False
+) -> tuple[str, Dataset, Layout]:
+    """Return the name of the corpus that reads a user's file, the file's table, and its layout.
+
+    With `own_ids`, a column `id` has the ids, however few rows have one.
+    """
     file = Path(path).expanduser()
     if not file.is_file():
         raise CorpusError(f"{path}: {'it is a folder; give a file of it' if file.is_dir() else 'there is no such file'}")
     table = read_files([file])
     settings = {key: given.get(key) for key in _SETTINGS}
+    if own_ids and "id" in table.column_names and "id" not in {**given, **(given.get("columns") or {})}:
+        settings["id"] = "id"
     layout = describe_tables({"train": table}, given.get("task") or (tasks[0] if len(tasks) == 1 else None), settings)
     file_format = "jsonl" if format_of(file) == "json" else format_of(file)
     return next((name for name, task in OWN.items() if task == layout.task and name not in _FORMATS), file_format), table, layout
