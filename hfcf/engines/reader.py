@@ -21,7 +21,7 @@ from hfcf.engines.generator import Generator, load_tokenizer, two_sided
 from hfcf.engines.networks import load_network
 from hfcf.engines.token_cuts import count_tokens, cut_head, cut_windows, find_tokens
 from hfcf.engines.verifier_inputs import cut_firsts
-from hfcf.text.phrase_match import find_answer
+from hfcf.text.phrase_match import find_answer, word_at
 from hfcf.text.questions import SEPARATOR, join_parts
 
 CANDIDATES = 20
@@ -162,20 +162,18 @@ def encode_windows(
         stride=min(stride, max_length // 4), return_overflowing_tokens=True, return_offsets_mapping=True,
     )  # fmt: skip
     names = [name for name in tokenizer.model_input_names if name in encoded and name != "attention_mask"]  # `pad` makes the mask
+    words = {i: word_at(requests[i][1]) for i in answerable}
     for window, request in enumerate(encoded["overflow_to_sample_mapping"]):
         features = {name: encoded[name][window] for name in names}
-        windows[answerable[request]].append((features, _places(encoded, window)))
+        windows[answerable[request]].append((features, _places(encoded, window, words[answerable[request]])))
     return windows
 
 
-def _places(encoded: Any, window: int) -> Places:
-    offsets, parts, words = encoded["offset_mapping"][window], encoded.sequence_ids(window), encoded.word_ids(window)
-    whole: dict[int, tuple[int, int]] = {}
-    for (start, end), part, word in zip(offsets, parts, words, strict=True):
-        if part == 1 and word is not None and start < end:
-            first, last = whole.get(word, (start, end))
-            whole[word] = (min(first, start), max(last, end))
-    return [whole.get(word) if part == 1 and word is not None else None for part, word in zip(parts, words, strict=True)]
+def _places(encoded: Any, window: int, words: Sequence[tuple[int, int]]) -> Places:
+    """Widen the tokens of the context to whole words; those of SentencePiece's tokenizers ("Paris," "東京は首都です。") are none."""
+    sides = zip(encoded["offset_mapping"][window], encoded.sequence_ids(window), strict=True)
+    found = [(words[start][0], words[end - 1][1]) if part == 1 and start < end else (0, 0) for (start, end), part in sides]
+    return [place if place[0] < place[1] else None for place in found]  # white space after the last word is in none
 
 
 def best_spans(start: torch.Tensor, end: torch.Tensor, places: Places, longest: int) -> Iterator[tuple[int, int, float, float]]:

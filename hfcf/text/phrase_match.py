@@ -42,6 +42,32 @@ def find_places(text: str, passage: str, *, case: bool = False) -> list[tuple[in
     return [place.span() for place in re.finditer(pattern, passage, 0 if case else re.IGNORECASE)] if words else []
 
 
+def word_at(text: str) -> list[tuple[int, int]]:
+    """Return for each character the word that it is in, as BERT splits words; white space is with the word after it.
+
+    A sign of punctuation is a word, and so is a letter of a script without spaces.
+
+    >>> [" in Rome, 東京"[start:end] for start, end in sorted(set(word_at(" in Rome, 東京")))]
+    ['in', 'Rome', ',', '東', '京']
+    """
+    words: list[tuple[int, int]] = []
+    for place in _WORD_KINDS.finditer("".join(map(_kind, text))):
+        words += [place.span(1)] * len(place[0])
+    return words
+
+
+_WORD_KINDS = re.compile(r" *([lm]+|sm*|)")
+
+
+def _kind(character: str) -> str:
+    """Return " " for white space, "m" for a mark on the letter before, "s" for what is a word alone, and "l" for the letters."""
+    category = unicodedata.category(character)
+    if character.isspace() or category == "Mn":
+        return " " if character.isspace() else "m"
+    sign = category[0] == "P" or (character.isascii() and not character.isalnum())
+    return "s" if sign or _EDGE.match(character) else "l"
+
+
 def find_answer(text: str, passage: str) -> tuple[str, int]:
     """Find a text in a passage as whole words, with any white space between; return the passage's spelling and its start (else −1).
 

@@ -29,12 +29,13 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
     """Train a reader and store it, or its adapter, in `out`; an interrupted run continues.
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage. In a window without the
-    answer, it learns to point at the first token. An encoder-decoder (T5) learns to write `question » title » passage` → answer,
+    answer, and in a row without any, as in SQuAD 2.0, it learns to point at the first token. An encoder-decoder (T5) learns to write `question » title » passage` → answer,
     as the paper's readers do (RGF, appendix A). It reads the window with the answer of a long passage. Both learn the first answer
     of a row; the other answers are alternatives.
 
     Args:
-        rows: question answering rows; for an encoder, rows without spans are left out.
+        rows: question answering rows. An encoder leaves out rows whose answers are no spans of the context ("yes"), an
+            encoder-decoder those without an answer; a warning says how many.
         hp: how. The training of a model with an adapter continues from the adapter; with `tune="lowrank"` the change from the model
             without the adapter is stored.
         unanswerable: the share of an encoder's questions to repeat on passages that do not answer them (0–1), see `unanswered`.
@@ -46,7 +47,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
         if unanswerable:
             raise ValueError(f"unanswerable must be 0 for {hp.model.name}, which always writes an answer: leave it out")
         kept = rows.select([i for i, answers in enumerate(rows["answers"]) if answers["text"]])
-        _check_rows(kept, len(rows), "an answer")
+        _check_rows(kept, len(rows) - len(kept), "an answer")
         tokenizer = load_tokenizer(hp.model)
         columns = zip(kept["question"], kept["context"], kept["title"], kept["answers"], strict=True)
         targets = [answers["text"][0] for answers in kept["answers"]]
@@ -58,10 +59,11 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
         return
     from transformers import DataCollatorWithPadding
 
-    kept = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
-    _check_rows(kept, len(rows), "an answer that is a span of the context")
-    if unanswerable:
-        kept = concatenate_datasets([kept, unanswered(kept, unanswerable, seed=hp.seed)])
+    answered = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
+    without = rows.select([i for i, row in enumerate(rows) if row["context"] and not row["answers"]["text"]])
+    _check_rows(answered, len(rows) - len(answered) - len(without), "an answer that is a span of the context")
+    made = [unanswered(answered, unanswerable, seed=hp.seed)] if unanswerable else []
+    kept = concatenate_datasets([answered, *([without] if len(without) else []), *made])
     start = load_start(hp)
     encoded = encode_spans(kept, start.tokenizer, hp.max_length)
     fit(
@@ -105,11 +107,11 @@ def load_start(hp: Hyperparameters) -> Start:
     return Start(network, tokenizer, head, base)
 
 
-def _check_rows(kept: Dataset, total: int, what: str) -> None:
+def _check_rows(kept: Dataset, left_out: int, what: str) -> None:
     if not len(kept):
-        raise ValueError(f"there is nothing to train on: none of the {total} rows has {what}")
-    if len(kept) < total:
-        log.warning("%d of %d rows are not trained on: they do not have %s", total - len(kept), total, what)
+        raise ValueError(f"there is nothing to train on: no row has {what}")
+    if left_out:
+        log.warning("%d of %d rows are not trained on: they do not have %s", left_out, len(kept) + left_out, what)
 
 
 def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:

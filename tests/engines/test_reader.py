@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from hfcf.core.model import Model
 from hfcf.engines.generator import Generator
@@ -71,6 +72,24 @@ def test_answers_stand_where_they_say(model: Model) -> None:
             )
             assert not any(len(edge) == 2 and edge.isascii() and edge.isalnum() for edge in edges)
         assert [one["probability"] for one in found] == sorted((one["probability"] for one in found), reverse=True)
+
+
+def test_answers_are_words_whatever_the_tokenizer_cuts() -> None:
+    # SentencePiece's words end at spaces: "Paris," and whole clauses of Chinese.
+    context = "It ended in Paris, not (as 3 say) in Rome. 它在北京结束。 e\u0301te\u0301! "
+    pieces = {piece for character in set(context + "where?") - {" "} for piece in (character, f"▁{character}")}
+    made = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁", -9.0), *((piece, -5.0) for piece in sorted(pieces))], unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.add_special_tokens(["<s>", "</s>"])
+    ends = [(name, made.token_to_id(name)) for name in ("<s>", "</s>")]
+    made.post_processor = processors.TemplateProcessing("<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, pad_token="</s>", model_max_length=512)
+    ((_, places),) = encode_windows(tokenizer, [["where?", context]], 256, 16)[0]
+    found = [context[slice(*place)] for place in sorted({place for place in places if place is not None})]
+    assert found == [
+        *["It", "ended", "in", "Paris", ",", "not", "(", "as", "3", "say", ")", "in", "Rome", "."],
+        *["它", "在", "北", "京", "结", "束", "。", "e\u0301te\u0301", "!"],
+    ]
 
 
 def test_a_long_context_is_read_to_its_end(model: Model) -> None:
