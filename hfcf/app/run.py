@@ -297,7 +297,7 @@ def _mark_texts(task: Task, stage: Stage, row: Row) -> tuple[str, Markup]:
             ]))
             for segment in task.segments(row)
         ]  # fmt: skip
-        blocks = [block for block in compare_texts(segments, segments) if any(span.mark for span in (*block.title, *block.spans))]
+        blocks = [block for block in compare_texts(segments, segments) if any(part.marks for part in block.new)]
         return column.replace("_", " "), Markup("").join(block_html(block, marked=True) for block in blocks)
     return "", Markup("")
 

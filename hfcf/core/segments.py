@@ -67,18 +67,20 @@ class DiffSpan(NamedTuple):
     """The sign of its mark."""
 
 
-def find_spans(before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = ()) -> list[DiffSpan]:
-    """Cut two texts into what stays, goes and comes, and at the edges of their marks.
+def find_spans(
+    before: str, after: str, old: Sequence[Mark] = (), new: Sequence[Mark] = (), *, side: str = "after"
+) -> list[DiffSpan]:
+    """Cut two texts into what stays, goes and comes, and at the edges of their marks; what stays has the marks of one side.
 
     >>> [tuple(span[:2]) for span in find_spans("a red box", "a blue box")]
     [('same', 'a'), ('out', ' red'), ('in', ' blue'), ('same', ' box')]
     """
-    if before == after and not new:
+    if before == after and not (new if side == "after" else old):
         return [DiffSpan("same", after)] if after else []
     spans: list[DiffSpan] = []
     i = j = 0
     for kind, text in [("same", after)] if before == after else diff(before, after):
-        start, marks = (i, old) if kind == "out" else (j, new)
+        start, marks = (i, old) if kind == "out" or (kind, side) == ("same", "before") else (j, new)
         edges = {start, start + len(text)} | {edge for mark in marks for edge in mark[:2] if start < edge < start + len(text)}
         for left, right in pairwise(sorted(edges)):
             mark = next((mark for mark in marks if mark.start <= left and right <= mark.end), Mark(0, 0, ""))
@@ -109,11 +111,18 @@ class Block(NamedTuple):
 
     name: str
     """As "claim" or "evidence 0"."""
-    title: Sequence[DiffSpan]
-    spans: Sequence[DiffSpan]
     old: Sequence[Segment]
     """The source's."""
     new: Sequence[Segment]
+
+    def spans(self, side: str = "after") -> tuple[list[DiffSpan], list[DiffSpan]]:
+        """Return what stays, goes and comes, of the title and of the text; what stays has the marks of one side."""
+        sides = [{part.field: part for part in parts} for parts in (self.old, self.new)]
+        found: tuple[list[DiffSpan], list[DiffSpan]] = [], []
+        for field in dict.fromkeys([*sides[0], *sides[1]]):
+            was, now = (parts.get(field) or Segment(field, -1, "", self.name) for parts in sides)
+            found[not now.is_title].extend(find_spans(was.text, now.text, was.marks, now.marks, side=side))
+        return found
 
     @property
     def before(self) -> str:
@@ -128,12 +137,13 @@ class Block(NamedTuple):
     @property
     def changed(self) -> bool:
         """Whether the texts differ."""
-        return any(span.kind != "same" for span in (*self.title, *self.spans))
+        old, new = ({part.field: part.text for part in parts if part.text} for parts in (self.old, self.new))
+        return old != new
 
     @property
     def is_alike(self) -> bool:
         """Whether enough of the text is left for its changes to be shown inside it."""
-        sizes = {kind: sum(len(span.text) for span in self.spans if span.kind == kind) for kind in ("same", "out", "in")}
+        sizes = {kind: sum(len(span.text) for span in self.spans()[1] if span.kind == kind) for kind in ("same", "out", "in")}
         return not self.changed or sizes["same"] >= ALIKE * (sizes["same"] + max(sizes["out"], sizes["in"]))
 
 
@@ -144,15 +154,7 @@ ALIKE = 0.3
 def compare_texts(before: Iterable[Segment], after: Iterable[Segment]) -> list[Block]:
     """Compare the texts of a row with those of its source, block by block, in reading order."""
     old, new = blocks(before), blocks(after)
-    compared: list[Block] = []
-    for name in dict.fromkeys([*old, *new]):
-        sides = [{part.field: part for part in side.get(name, ())} for side in (old, new)]
-        spans: dict[bool, list[DiffSpan]] = {True: [], False: []}
-        for field in dict.fromkeys([*sides[0], *sides[1]]):
-            was, now = (side.get(field) or Segment(field, -1, "", name) for side in sides)
-            spans[now.is_title] += find_spans(was.text, now.text, was.marks, now.marks)
-        compared.append(Block(name, spans[True], spans[False], old.get(name, []), new.get(name, [])))
-    return compared
+    return [Block(name, old.get(name, []), new.get(name, [])) for name in dict.fromkeys([*old, *new])]
 
 
 def changed_texts(before: Iterable[Segment], after: Iterable[Segment]) -> tuple[str, str]:

@@ -52,9 +52,10 @@ def block_html(block: Block, *, marked: bool = False) -> Markup:
     if not block.is_alike and block.before and block.after:
         sides = {f"{block.name}, {side}": kinds for side, kinds in SIDES.items()}
     style = "text" if block.changed or marked else "text soft"
-    title = f"<b>{html(block.title, hints=marked)}</b> " if any(span.text for span in block.title) else ""
+    titles, spans = block.spans()
+    title = f"<b>{html(titles, hints=marked)}</b> " if any(span.text for span in titles) else ""
     lines = (
-        f'<p class="where">{escape(name)}</p><p class="{style}" dir="auto">{title}{html(block.spans, kinds, hints=marked)}</p>'
+        f'<p class="where">{escape(name)}</p><p class="{style}" dir="auto">{title}{html(spans, kinds, hints=marked)}</p>'
         for name, kinds in sides.items()
     )
     return Markup("".join(lines))
@@ -75,7 +76,7 @@ def terminal(block: Block, side: str = "after", *, signs: bool = False) -> Text:
         signs: whether changes are also put into `[-…-]` and `{+…+}`, where colours don't show.
     """
     line, marked = Text(style="not dim"), block.is_alike
-    for part, (opening, closing) in ((block.title, "[]"), (block.spans, ("", ""))):
+    for part, (opening, closing) in zip(block.spans(side), ("[]", ("", "")), strict=True):
         written = Text()
         for span, text in bracket(span for span in part if span.kind in SIDES[side]):
             if signs and marked and span.kind in _SIGNS and text.strip():  # around the words, not the white space before them

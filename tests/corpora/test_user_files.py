@@ -372,6 +372,17 @@ def test_numbers_as_answers_and_missing_values(tmp_path: Path) -> None:
     assert ds["status"][1]["reason"] == "the claim is null"
 
 
+def test_true_and_false_are_answers(tmp_path: Path) -> None:
+    rows = [{"question": f"Was it {how}?", "context": "It was open.", "answer": how == "open"} for how in ("open", "shut")]
+    for source in (rows, pd.DataFrame(rows), Dataset.from_list(rows), write(tmp_path / "a.jsonl", lines(rows))):
+        assert [each["text"] for each in hfcf.from_dataset(source)["answers"]] == [["true"], ["false"]]
+    mine = Dataset.from_list(rows)
+    ds = hfcf.from_dataset(mine)
+    new = {**ds[0], "question": "Was it shut?", "answers": ds[1]["answers"], "source_id": ds[0]["id"], "edits": None}
+    written = hfcf.to_dataset(Dataset.from_list([new]), like=mine)
+    assert written[0]["answer"] is False
+
+
 def test_a_file_without_a_record_that_can_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError) as error:
         hfcf.from_dataset(write(tmp_path / "mine.jsonl", '{"claim": "Rome is\n["a"]\n'))

@@ -77,6 +77,19 @@ def test_white_space_between_marks_has_no_signs() -> None:
     assert shown == ("when did it open in [-[1937]-]", "when did it open in {+[1883]+}")
 
 
+def test_each_side_shows_its_own_marks() -> None:
+    old, new = (
+        [Segment("context", -1, f"Ada wrote {what} in 1843.", "context", (mark,))]
+        for what, mark in (("it", Mark(0, 3, "answer")), ("this", Mark(18, 22, "answer")))
+    )
+    (block,) = compare_texts(old, new)
+    assert terminal(block, "before").plain == "[Ada] wrote it in 1843."
+    assert terminal(block, "after").plain == "Ada wrote this in [1843]."
+    (same,) = compare_texts(old, [new[0]._replace(text=old[0].text, marks=(Mark(16, 20, "answer"),))])
+    assert terminal(same, "before").plain == "[Ada] wrote it in 1843."
+    assert terminal(same, "after").plain == "Ada wrote it in [1843]."
+
+
 def test_where_little_is_left_both_sides_are_shown() -> None:
     [block] = compare_texts([Segment("claim", -1, "Rome is old", "claim")], [Segment("claim", -1, "Nobody knows", "claim")])
     assert "claim, before" in block_html(block)

@@ -256,13 +256,15 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
 
 
 def _answer(value: Any) -> Any:
-    """Return an answer, or a list of them, with numbers as texts."""
+    """Return an answer, or a list of them, with numbers, true and false as texts, as in a table of texts."""
     value = parse_cell(value, numbers=True)
-    return (
-        [text_cell(item) if isinstance(item, int | float) else item for item in value]
-        if isinstance(value, list)
-        else (text_cell(value) if isinstance(value, int | float) else value)
-    )
+    return list(map(_one_answer, value)) if isinstance(value, list) else _one_answer(value)
+
+
+def _one_answer(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return text_cell(value) if isinstance(value, int | float) else value
 
 
 def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any]], list[str]]:
@@ -309,13 +311,14 @@ def _answers_like(value: Any, texts: list[str], starts: list[int]) -> Any:
 
 
 def _like_number(old: Any, text: str) -> Any:
-    """Return an answer as a number, where the source's cell is one."""
+    """Return an answer as a number, or as true or false, where the source's cell is one."""
     if not isinstance(old, int | float):
         return text
     try:
-        return type(old)(text)
-    except ValueError:
-        raise BadRow(f"the column of answers has numbers, and the answer {text!r} is none: make your answers texts") from None
+        return {"true": True, "false": False}[text] if isinstance(old, bool) else type(old)(text)
+    except (ValueError, KeyError):
+        what = "true and false" if isinstance(old, bool) else "numbers"
+        raise BadRow(f"the column of answers has {what}, and the answer {text!r} is none: make your answers texts") from None
 
 
 def _one_like(old: Row, text: str, start: int | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Worth(NamedTuple):
         method: the method.
         size: the rows that its models are trained on, without counterfactuals.
         setting: of the sets whose scores are averaged; None: all.
-        added: counterfactuals, the mean over samples.
+        added: counterfactuals, or rows of `more`; the mean over samples.
         gain: its score less the baseline's, 0-1.
         doubling: what twice as many labelled rows add to the baseline's score, by a line through the scores of all sizes.
         rows: the further rows that give the same gain by this line; below 0 where it loses, and at most `limit`.
@@ -64,7 +64,7 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
     groups = [(setting, [name for name, own in averaged.items() if setting in (own, None)]) for setting in (*SETTINGS, None)]
     for method in grid.compared:
         for size in sizes:
-            added = [cell["counterfactuals"] for name in grid.corpora for cell in parts[size].of(method, name).values()]
+            added = [cell["train_rows"] - size for name in grid.corpora for cell in parts[size].of(method, name).values()]
             if not added or not fmean(added):
                 continue
             for setting, names in groups:
