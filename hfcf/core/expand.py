@@ -116,15 +116,21 @@ def _flatten_rows(batch: Mapping[str, list[Any]], names: Sequence[str]) -> dict[
 
 
 def augmented(ds: AnyDataset) -> AnyDataset:
-    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on."""
+    """Join the originals and the counterfactuals, in the task's own columns: the rows to train a model on.
+
+    Columns of further right answers (`aliases`) stay with the originals; a counterfactual has none.
+    """
     if isinstance(ds, DatasetDict):
         return DatasetDict({split: augmented(part) for split, part in ds.items()})
     _refuse_stream(ds)
     ds = without_format(ds)
     added = expand(ds)
-    columns: Features = task_of(added.features).features
+    task = task_of(added.features)
+    columns = Features(task.features | {name: ds.features[name] for name in task.answer_columns if name in ds.features})
     if not len(added):
         return schema.no_rows(columns)
+    for name in columns.keys() - added.features.keys():
+        added = added.add_column(name, [None] * len(added), feature=columns[name])
     rows = ds.select_columns(list(columns))
     sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])

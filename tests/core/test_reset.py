@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, load_dataset
+from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, List, Value, load_dataset
 
 import hfcf
 from hfcf.core.expand import augmented, balanced_sample
@@ -112,6 +112,26 @@ def test_published_classes_are_read_again(tmp_path: Path) -> None:
         EDA()(made)
     assert EDA()(hfcf.from_dataset(made))["status"][0]["accepted"]
     assert load_dataset(str(tmp_path / "out"), split="train").features == made.features
+
+
+def test_originals_keep_their_aliases() -> None:
+    task = get_task("qa")
+    row = {
+        "id": "q1", "title": "", "context": "Ada wrote it.", "question": "Who wrote it?", "group_id": "q1", **COMMON,
+        "answers": {"text": ["Ada"], "answer_start": [0]},
+    }  # fmt: skip
+    new = {**dict.fromkeys(task.counterfactual), **row, "id": "q1:made", "question": "What did Ada write?"}
+    new |= {"answers": {"text": ["it"], "answer_start": [10]}, "source_id": "q1", "edits": [], "scores": []}
+    features = {
+        **task.features,
+        "aliases": List(Value("string")),
+        "counterfactuals": List(dict(task.counterfactual)),
+        "status": STATUS,
+    }
+    made = [{**row, "aliases": ["Ada", "Lovelace"], "counterfactuals": [new], "status": None}]
+    joined = augmented(Dataset.from_list(made, features=Features(features)))
+    assert joined["aliases"][:] == [["Ada", "Lovelace"], None]
+    assert list(joined["question"]) == ["Who wrote it?", "What did Ada write?"]
 
 
 def test_verbs_take_several_splits_and_streams_or_say_so() -> None:
