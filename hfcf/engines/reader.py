@@ -170,7 +170,7 @@ def encode_windows(
 
 
 def _places(encoded: Any, window: int, words: Sequence[tuple[int, int]]) -> Places:
-    """Widen the tokens of the context to whole words; those of SentencePiece's tokenizers ("Paris," "東京は首都です。") are none."""
+    """Widen the tokens of the context to whole words; SentencePiece cuts texts at spaces alone."""
     sides = zip(encoded["offset_mapping"][window], encoded.sequence_ids(window), strict=True)
     found = [(words[start][0], words[end - 1][1]) if part == 1 and start < end else (0, 0) for (start, end), part in sides]
     return [place if place[0] < place[1] else None for place in found]  # white space after the last word is in none

@@ -29,9 +29,9 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
     """Train a reader and store it, or its adapter, in `out`; an interrupted run continues.
 
     An encoder (BERT, RoBERTa …) learns where the answer begins and ends in each window of its passage. In a window without the
-    answer, and in a row without any, as in SQuAD 2.0, it learns to point at the first token. An encoder-decoder (T5) learns to write `question » title » passage` → answer,
-    as the paper's readers do (RGF, appendix A). It reads the window with the answer of a long passage. Both learn the first answer
-    of a row; the other answers are alternatives.
+    answer, and in a row without any, as in SQuAD 2.0, it learns to point at the first token. An encoder-decoder (T5) learns to
+    write `question » title » passage` → answer, as the paper's readers do (RGF, appendix A). It reads the window with the answer
+    of a long passage. Both learn the first answer of a row; the other answers are alternatives.
 
     Args:
         rows: question answering rows. An encoder leaves out rows whose answers are no spans of the context ("yes"), an

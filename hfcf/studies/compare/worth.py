@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hfcf.studies.compare.grid import Cell, Grid
+from hfcf.studies.compare.grid import Cell, Grid, SampleTraining, make_grid
 from hfcf.studies.compare.recipe import SETTINGS
 from hfcf.studies.compare.stats import LEVEL, draw_scores
 
@@ -49,11 +49,13 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
     """Compare each method that adds rows with the baseline's curve over the sizes of samples, on the averages of the sets.
 
     The curve is a line over the logarithm of the number of rows, fitted to three sizes or more. Rows of the sets and the samples
-    are drawn again, the same for all models, and the line is fitted each time.
+    are drawn again, the same for all models, and the line is fitted each time. Columns that are scored on the same rows are
+    sizes too, and their seeds samples: the interval then says nothing of other training rows.
 
     Returns:
         one `Worth` for each method, size and setting; none where the baseline has fewer than three sizes.
     """
+    grid = _columns_as_sizes(grid)
     numbers = sorted({seed.sample for seed in grid.seeds if hasattr(seed, "sample")})
     parts = grid.by_size()
     sizes = [size for size, part in parts.items() if size and any(part.of(grid.baseline, name) for name in grid.corpora)]
@@ -80,6 +82,19 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
                 means = (mean * weights[None]).sum(axis=-1)
                 found.append(_worth(method, size, setting, fmean(added), sizes, means))
     return found
+
+
+def _columns_as_sizes(grid: Grid) -> Grid:
+    """Join columns that differ in their training rows alone to one set, on which models of each size are scored."""
+    sizes = {name: cell["train_rows"] for name in grid.corpora for cell in grid.of(grid.baseline, name).values()}
+    sampled = any(hasattr(seed, "sample") for seed in grid.seeds)
+    if sampled or len(set(sizes.values())) < max(2, len(sizes)) or len({cell["ids"] for cell in grid.cells.values()}) > 1:
+        return grid
+    cells = [
+        {**cell, "seed": SampleTraining(sizes[name], seed, seed), "corpus": "all", "setting": SETTINGS[0]}
+        for (_, seed, name), cell in grid.cells.items() if name in sizes
+    ]  # fmt: skip
+    return make_grid(cells, grid.baseline, scorer=grid.scorer)
 
 
 def _worth(method: str, size: int, setting: str | None, added: float, sizes: Sequence[int], means: Array) -> Worth:

@@ -19,7 +19,7 @@ def cell(method: str, size: int, sample: int, right: int, added: int = 0) -> dic
     return {
         "recipe": "r", "method": method, "seed": SampleTraining(size, sample, 13), "corpus": "C", "setting": "challenge",
         "ids": "i",
-        "rows": ROWS, "gold": "S" * ROWS, "predicted": "S" * right + "R" * (ROWS - right), "counterfactuals": added,
+        "rows": ROWS, "gold": "S" * ROWS, "predicted": "S" * right + "R" * (ROWS - right), "train_rows": size + added,
     }  # fmt: skip
 
 
@@ -38,6 +38,15 @@ def test_the_gain_is_read_off_the_line_of_the_baseline(right: int, rows: float) 
     assert challenge.gain == pytest.approx((right - 100) / ROWS)
     assert challenge.rows == pytest.approx(rows, abs=0.1)
     assert challenge.low <= challenge.rows <= challenge.high <= challenge.limit
+
+
+def test_columns_on_the_same_rows_are_sizes() -> None:
+    of_samples = cells(120)
+    columns = [{**each, "seed": each["seed"].sample, "corpus": f"{each['seed'].size} rows"} for each in of_samples]
+    (first, _), (same, _) = (worths(make_grid(each, "none"), "accuracy", resamples=50) for each in (columns, of_samples))
+    assert (first.method, first.size, first.added, first.rows) == ("method", 100, 50, pytest.approx(same.rows))
+    others = [{**each, "ids": each["corpus"]} for each in columns]
+    assert worths(make_grid(others, "none"), "accuracy", resamples=10) == []
 
 
 def test_two_sizes_are_no_curve() -> None:
