@@ -126,11 +126,12 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     ds = without_format(ds)
     added = expand(ds)
     task = task_of(added.features)
-    columns = Features(task.features | {name: ds.features[name] for name in task.answer_columns if name in ds.features})
+    further: dict[str, Any] = {name: ds.features[name] for name in task.answer_columns if name in ds.features}
+    columns = Features(task.features | further)
     if not len(added):
         return schema.no_rows(columns)
-    for name in columns.keys() - added.features.keys():
-        added = added.add_column(name, [None] * len(added), feature=columns[name])
+    for name, feature in further.items():
+        added = added.add_column(name, [None] * len(added), feature=feature)
     rows = ds.select_columns(list(columns))
     sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])
