@@ -127,7 +127,7 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     added = expand(ds)
     task = task_of(added.features)
     further: dict[str, Any] = {name: ds.features[name] for name in task.answer_columns if name in ds.features}
-    columns = Features(task.features | further)
+    columns: Features = Features(task.features | further)
     if not len(added):
         return schema.no_rows(columns)
     for name, feature in further.items():
