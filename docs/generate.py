@@ -47,7 +47,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "compare_crossaug_controls": comparisons.crossaug_controls_table,
     "compare_crossaug_worth": comparisons.worth_table,
     "compare_race": comparisons.race_table,
-    "compare_race_sets": comparisons.race_sets_table,
     "compare_race_controls": comparisons.race_controls_table,
     "compare_rgf": comparisons.rgf_table,
     "compare_rgf_controls": comparisons.rgf_controls_table,

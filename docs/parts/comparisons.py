@@ -216,12 +216,6 @@ def race_controls_table() -> str:
     return controls_table(part, "RACE", RACE_CONTROLS, list(part.corpora))
 
 
-def race_sets_table() -> str:
-    """Return the scores on each set."""
-    part = grid(RACE)
-    return scores_table(part, list(part.corpora), list(part.corpora))
-
-
 # --- RGF on questions of SQuAD
 
 
