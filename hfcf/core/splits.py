@@ -88,8 +88,9 @@ def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
 
 
 def part(ds: Dataset, take: int | None = None, skip: int | None = None) -> Dataset:
-    """Select the first `take` rows after the first `skip`: `take` also counts the rows that are skipped."""
-    return ds.select(range(min(skip or 0, len(ds)), len(ds) if take is None else min(len(ds), take)))
+    """Select the first `take` rows behind the first `skip`."""
+    start = min(skip or 0, len(ds))
+    return ds.select(range(start, len(ds) if take is None else min(len(ds), start + take)))
 
 
 def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:

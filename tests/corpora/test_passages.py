@@ -190,7 +190,7 @@ def test_a_recipe_names_files_or_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     sources = [{"corpus": "one", "data_dir": "1", "split": "train"}, {"corpus": "two", "data_files": "2.json"}]
     assert len(from_recipe({"from": sources}, "data").open()) == 3
     assert asked == [("one", {"data_dir": "data/1", "split": "train"}), ("two", {"data_files": "data/2.json"})]
-    for chosen, titles in (({"take": 2}, ["Ada"]), ({"skip": 2}, ["Bob"]), ({"skip": 1, "take": 3}, ["Ada"])):
+    for chosen, titles in (({"take": 2}, ["Ada"]), ({"skip": 2}, ["Bob"]), ({"skip": 1, "take": 1}, ["Ada"])):
         assert from_recipe({"from": [{"corpus": "one", "split": "train", **chosen}]}).open()["title"][:] == titles
     for wrong, why in (
         ({}, "give data_files"),

@@ -148,8 +148,8 @@ def test_what_an_excluded_set_repeats_is_dropped() -> None:
 
 def test_rows_are_taken_and_skipped(tmp_path: Path) -> None:
     source = {"corpus": "jsonl", "data_files": jsonl(tmp_path / "train.jsonl", rows(8)), "split": "train"}
-    ids = load_rows([{**source, "take": 3}, {**source, "skip": 6}])["id"][:]
-    assert ids == ["row-0", "row-1", "row-2", "row-6", "row-7"]
+    ids = load_rows([{**source, "take": 3}, {**source, "skip": 6}, {**source, "skip": 4, "take": 1}])["id"][:]
+    assert ids == ["row-0", "row-1", "row-2", "row-6", "row-7", "row-4"]
 
 
 def test_claims_with_fewer_pieces_of_evidence_are_left_out_before_rows_are_taken(tmp_path: Path) -> None:
