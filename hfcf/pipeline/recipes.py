@@ -66,7 +66,7 @@ class Source(BaseModel):
     pieces: Annotated[int | None, Field(ge=1)] = None
     """Keep only claims with at least so many pieces of evidence; before `take` and `skip`."""
     take: Annotated[int | None, Field(ge=1)] = None
-    """Keep only the first rows; after `skip`."""
+    """Keep so many rows, the first behind those that are skipped."""
     skip: Annotated[int | None, Field(ge=0)] = None
     """Skip the first rows."""
     half: Literal[0, 1] | None = None
