@@ -136,8 +136,7 @@ def evaluate(
         raise ValueError("give --corpus or --pairs: the rows that the model is scored on")
     if at_least is not None and pairs is None:
         raise ValueError("--at-least goes with --pairs: it is the share of pairs of which both sides are right")
-    if out is not None and out.exists() and not overwrite:
-        raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
+    refuse_existing(out, overwrite)
     if out is not None and predictions is not None and out.resolve() == predictions.resolve():
         raise ValueError(f"--out and --predictions are both {out}: choose another name for one of them")
     reference = Model(model, adapter=adapter, labels=read_labels(labels or []), inputs=inputs)
@@ -168,9 +167,8 @@ def evaluate(
     print_scores({each.title: each.result.scores for each in results})
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)
-    if out is not None:
-        _write_json(out, {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]})
-        print_path("scores, confusion and predictions: ", out)
+    content = {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]}
+    write_numbers(out, content, "scores, confusion and predictions: ")
     if predictions is not None:
         print_path("what the model answered to each row: ", predictions)
 
@@ -211,9 +209,7 @@ def _evaluate_pairs(
     known = f"{named(model)} had to confirm these pairs, so those that it gets wrong are not among them: take pairs of other judges"
     for note in [*([known] if judged else []), *answers.notes]:
         console.print_hanging(console.data_text(f"{note}."), hang=2)
-    if out is not None:
-        _write_json(out, {"model": named(model), "hfcf": __version__, "set": source, "judge": judged, **numbers})
-        print_path("the numbers: ", out)
+    write_numbers(out, {"model": named(model), "hfcf": __version__, "set": source, "judge": judged, **numbers})
     if predictions is not None:
         write_lines(predictions, answers.lines())
         print_path("what the model answered to each pair: ", predictions)
@@ -225,10 +221,19 @@ def _evaluate_pairs(
             raise typer.Exit(1)
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replace_file(path) as part:
-        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+def refuse_existing(out: Path | None, overwrite: bool) -> None:
+    """Raise `ValueError` if a file that a command would write is there."""
+    if out is not None and out.exists() and not overwrite:
+        raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
+
+
+def write_numbers(out: Path | None, content: Mapping[str, Any], text: str = "the numbers: ") -> None:
+    """Write JSON to a file, if one is asked for, and print where it is."""
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(out) as part:
+            part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print_path(text, out)
 
 
 def options_of(sources: Iterable[str]) -> set[str]:

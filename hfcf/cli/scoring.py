@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hfcf.cli import console
-from hfcf.cli.console import Overwrite, Set, print_path
-from hfcf.cli.models import ModelInputs, ModelLabels, name_options, options_of, read_labels
+from hfcf.cli.console import Overwrite, Set
+from hfcf.cli.models import ModelInputs, ModelLabels, name_options, options_of, read_labels, refuse_existing, write_numbers
 from hfcf.cli.tables import print_coverage, print_page
-from hfcf.core.paths import replace_file
 
 app = typer.Typer(help="Scores of predictions that any system made.", no_args_is_help=True)
 Out = Annotated[Path | None, typer.Option(help="A JSON file for the numbers.")]
@@ -36,7 +33,7 @@ def structures(
 ) -> None:
     """Score predicted argument structures and labels: all rows with intervals, and each number of steps and distractors."""
     console.silence_libraries()
-    _refuse(out, overwrite)
+    refuse_existing(out, overwrite)
     from hfcf.core import recipe
     from hfcf.core.model_checks import check_weights
     from hfcf.metrics.scores.structures import encoder_of
@@ -50,7 +47,7 @@ def structures(
     rows = read_rows(gold, limit, recipe.file_keys(set_ or [], options_of([gold])))
     result = score_predictions(rows, answers, scorer, task=task, repaired=repaired, partial=partial)
     print_page(to_page(result))
-    _write(out, result)
+    write_numbers(out, result)
 
 
 @app.command()
@@ -72,7 +69,7 @@ def pairs(
 ) -> None:
     """Score originals and their revisions, whoever wrote them: flips, distance, words kept, perplexity, diversity."""
     console.silence_libraries()
-    _refuse(out, overwrite)
+    refuse_existing(out, overwrite)
     from hfcf.core.model import Model
     from hfcf.pipeline.score_pairs import score_pairs, to_page
 
@@ -87,7 +84,7 @@ def pairs(
             max_length=max_length,
         )  # fmt: skip
     print_page(to_page(result))
-    _write(out, result)
+    write_numbers(out, result)
 
 
 def _columns_of(text: str, option: str) -> dict[str, str]:
@@ -107,13 +104,13 @@ def describe(
 ) -> None:
     """Print what a corpus has, as CheckWhy's Table 1: rows by split and label, words, pieces, distractors, reasoning steps."""
     console.silence_libraries()
-    _refuse(json_, overwrite)
+    refuse_existing(json_, overwrite)
     from hfcf.studies.corpus_statistics import describe as describe_rows
     from hfcf.studies.corpus_statistics import read_corpus, to_page
 
     described = describe_rows(read_corpus(corpus, changes=set_ or [], limit=limit))
     print_page(to_page(described))
-    _write(json_, described)
+    write_numbers(json_, described)
 
 
 def coverage(
@@ -129,7 +126,7 @@ def coverage(
 ) -> None:
     """Print which kinds of edits a set of pairs has, the empty kinds first: negation, number, date, place, name …"""
     console.silence_libraries()
-    _refuse(json_, overwrite)
+    refuse_existing(json_, overwrite)
     from hfcf.core import recipe
     from hfcf.metrics.scores.coverage import coverage as count_kinds
     from hfcf.pipeline.pair_sets import OPTIONS, read_pairs
@@ -137,17 +134,4 @@ def coverage(
     rows = read_pairs(pairs, recipe.file_keys(set_ or [], OPTIONS))
     kinds = count_kinds(rows)
     print_coverage(kinds, len(rows), pairs)
-    _write(json_, {"set": pairs, "pairs": len(rows), "kinds": kinds})
-
-
-def _refuse(out: Path | None, overwrite: bool) -> None:
-    if out is not None and out.exists() and not overwrite:
-        raise ValueError(f"{out} exists already: choose another name, or add --overwrite")
-
-
-def _write(out: Path | None, content: Mapping[str, Any]) -> None:
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with replace_file(out) as part:
-            part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        print_path("the numbers: ", out)
+    write_numbers(json_, {"set": pairs, "pairs": len(rows), "kinds": kinds})

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hfcf.core.paths import cache_dir, fill_once
+from hfcf.core.paths import cache_dir, fill_once, replace_file
 from hfcf.text.check import kind
 
 if TYPE_CHECKING:
@@ -131,10 +131,8 @@ def remember(source: str, passages: Passages, notes: str = "") -> None:
     """Store which collection a source gave, with notes, so that the source is read once."""
     path = _note(source)
     path.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=path.parent))
-    (work / "note").write_text(f"{passages.sha}\n{notes}", encoding="utf-8")
-    (work / "note").replace(path)
-    work.rmdir()
+    with replace_file(path) as part:
+        part.write_text(f"{passages.sha}\n{notes}", encoding="utf-8")
 
 
 def recall(source: str) -> tuple[Passages, str] | None:

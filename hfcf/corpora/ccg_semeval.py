@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, NotRequired
 
@@ -34,14 +35,13 @@ from hfcf.core.schema import INT, TEXT
 from hfcf.corpora import semeval
 from hfcf.corpora.base import BadRow, Corpus, CorpusError, CorpusInfo, Fields, Files, as_text, split_files
 from hfcf.corpora.formats.read import Record, json_list, text_lines
-from hfcf.corpora.formats.tokens import EXTRA, Span, entity, of_tokens
+from hfcf.corpora.formats.tokens import EXTRA, TAG, Span, entity, of_tokens
 
 _FOLDERS = {f"{n}pct": f"{n / 100:g}" for n in (1, 3, 5, 10)} | {f"{n}shot": f"{n}-shot" for n in (2, 4, 8, 16, 32)}
 SAMPLES = ("original", *_FOLDERS)
 _STEMS = {split: f"original/{stem}" for split, stem in (("train", "train"), ("validation", "dev"), ("test", "test"))}
 _STEMS |= {sample: f"{folder}/train-{folder}" for sample, folder in _FOLDERS.items()}
 _TERMS = {"dp": "syntactic_terms", "sdp": "semantic_terms", "mx": "mixed_terms"}
-_TAG = re.compile("(</?e[12]>)")
 _PARSED = Fields(
     id=Any, relation=str, token=[str], subj_start=int, subj_end=int, obj_start=int, obj_end=int,
     **{f"{prefix}_shortest_betweenness": NotRequired[list[StrictInt] | None] for prefix in _TERMS},
@@ -154,18 +154,11 @@ def fill_tagged(row: dict[str, Any], record: Mapping[str, Any]) -> None:
     if not tab or "\t" in sentence:
         raise BadRow(f"the line has {record['line'].count(tab or chr(9)) + 1} fields; expected a relation, a tab and the tokens")
     row |= {"label": label.strip(), "text": as_text(sentence)}
-    tokens: list[str] = []
-    places: dict[str, int] = {}
-    pieces = [piece for part in _TAG.split(sentence) for piece in part.split()]
-    tags = [piece for piece in pieces if _TAG.fullmatch(piece)]
+    parts, tags = TAG.split(sentence), TAG.findall(sentence)
     if sorted((tags[:2], tags[2:])) != [["<e1>", "</e1>"], ["<e2>", "</e2>"]]:
         raise BadRow(f"the tags are {' '.join(tags) or 'none'}; expected <e1> … </e1> and <e2> … </e2>, each once and whole")
-    for piece in pieces:
-        if _TAG.fullmatch(piece):
-            places[piece] = len(tokens)
-        else:
-            tokens.append(piece)
-    row |= of_tokens(tokens)
+    places = dict(zip(tags, accumulate(len(part.split()) for part in parts[:-1]), strict=True))
+    row |= of_tokens([token for part in parts for token in part.split()])
     for name, tag in (("head", "e1"), ("tail", "e2")):
         row[name] = entity((places[f"<{tag}>"], places[f"</{tag}>"]))
         if row[name]["start"] == row[name]["end"]:

@@ -7,7 +7,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,7 @@ from hfcf.core.paths import cache_dir, quarantine
 log = logging.getLogger(__name__)
 
 FILE = "requests.sqlite"
-TABLES = {
-    "requests": "key TEXT PRIMARY KEY, answer TEXT NOT NULL, engine TEXT NOT NULL, second INTEGER NOT NULL",
-}
-_LOOKUP = 500  # keys to a SELECT: SQLite allows 999 variables in its older builds
+_COLUMNS = "key TEXT PRIMARY KEY, answer TEXT NOT NULL, engine TEXT NOT NULL, second INTEGER NOT NULL"
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -47,8 +44,7 @@ class RequestCache:
         with FileLock(f"{self._path}.lock"):
             self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
-        for name, columns in TABLES.items():
-            self._db.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
+        self._db.execute(f"CREATE TABLE IF NOT EXISTS requests ({_COLUMNS}) WITHOUT ROWID")
 
     def _start_anew(self, error: sqlite3.DatabaseError) -> None:
         """Quarantine a damaged file and begin a new one; raise any other error."""
@@ -69,24 +65,18 @@ class RequestCache:
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """Look answers up; keys without an answer are left out."""
-        return {key: json.loads(answer) for key, answer in self._select("SELECT key, answer FROM requests", list(keys))}
-
-    def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        parts = [keys[i : i + _LOOKUP] for i in range(0, len(keys), _LOOKUP)]
-        places = [f"{query} WHERE key IN ({','.join('?' * len(part))})" for part in parts]
-        return self._run(lambda: [row for text, part in zip(places, parts, strict=True) for row in self._db.execute(text, part)])
+        query, given = "SELECT key, answer FROM requests WHERE key IN (SELECT value FROM json_each(?))", json.dumps(list(keys))
+        return {key: json.loads(answer) for key, answer in self._run(lambda: self._db.execute(query, (given,)).fetchall())}
 
     def put(self, answers: Mapping[str, Any], engine: str = "") -> None:
         """Store answers in one transaction; a key that another process stored first keeps its answer."""
         second = int(time.time())
         rows = [(key, json.dumps(answer, ensure_ascii=False), engine, second) for key, answer in answers.items()]
-        self._write("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", rows)
 
-    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         def write() -> None:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(statement, rows)
+                self._db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", rows)
 
         self._run(write)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hfcf.core.task import get_task
 from hfcf.corpora import builder_class, names
 from hfcf.hub.ratings import describe_models, describe_rating
 from hfcf.hub.render import citation, render
+from hfcf.hub.source import list_names
 from hfcf.metrics import is_published
 from hfcf.metrics import names as metric_names
 from hfcf.metrics.label_balance import describe_skew
@@ -38,7 +38,7 @@ def dataset_card(
     is_users = (run["corpus"] in OWN or corpus.get("release") == "yours") and not stated
     task = get_task(run["task"])
     system, flips = _describe_system(run["system"])
-    if inputs := _list_inputs(files) if is_users else []:
+    if inputs := [Path(one).name or one for one in list_names(files) if not resolve_folder(one)] if is_users else []:
         # The user's recipe is not in the repository; `recipe.yaml` is, with every setting.
         command = command_line("run", {}, name, limit=run.get("limit"))
     front = DatasetCardData(
@@ -108,26 +108,9 @@ def _describe_system(name: str) -> tuple[str, bool]:
     return system.__name__, system.flips
 
 
-def _list_inputs(files: Any) -> list[str]:
-    """List the names of the files that a recipe reads, without the files that ship with this library."""
-    if isinstance(files, str | PathLike):
-        path = Path(files)
-        return [] if resolve_folder(str(files)) else [path.name or str(path)]
-    return [name for part in (files.values() if isinstance(files, Mapping) else files or ()) for name in _list_inputs(part)]
-
-
 def republish_key(allowed: bool) -> dict[str, Any]:
     """Return this library's key of a card's front matter that forbids republishing the rows; empty when it is allowed."""
     return {} if allowed else {"republish": False}
-
-
-def numbers(scores: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield every number in nested mappings, with the keys that lead to it."""
-    for key, value in scores.items():
-        if isinstance(value, Mapping):
-            yield from numbers(value, (*path, str(key)))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield (*path, str(key)), value
 
 
 def metrics_table(metrics: Mapping[str, Any], models: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
@@ -154,5 +137,6 @@ def _format(summary: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple
             yield from _format(value, (*path, key))
     some = f" ({summary['n']:,} of {summary['n'] + summary['null']:,} rows)" if summary.get("null") else ""
     shown = {key: summary[key] for key in ("mean", "share") if key in summary} if "n" in summary else summary
-    for (key,), value in numbers({key: value for key, value in shown.items() if not isinstance(value, Mapping)}):
-        yield (*path, key), f"{round(value, 4):,}{some}"
+    for key, value in shown.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield (*path, str(key)), f"{round(value, 4):,}{some}"

@@ -57,8 +57,13 @@ def read_restriction(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def list_paths(files: Any) -> Iterator[Path]:
     """Yield the paths that `data_dir` or `data_files` names."""
+    yield from (resolve_folder(name) or Path(name).expanduser() for name in list_names(files))
+
+
+def list_names(files: Any) -> Iterator[str]:
+    """Yield the names of files and folders in `data_dir` or `data_files`, as they are written."""
     if isinstance(files, str | PathLike):
-        yield resolve_folder(str(files)) or Path(files).expanduser()
+        yield str(files)
     elif files:
         for part in files.values() if isinstance(files, Mapping) else files:
-            yield from list_paths(part)
+            yield from list_names(part)

@@ -240,17 +240,16 @@ def _splits(recipe: RowsRecipe) -> list[str]:
 
 
 def make_system(
-    name: str, *, preset: str = "paper", seed: int = 13, settings: Mapping[str, Any] | None = None, task: str | None = None,
-    where: str = "settings",
-) -> System:  # fmt: skip
+    name: str, *, preset: str = "paper", seed: int = 13, settings: Mapping[str, Any] | None = None, task: str | None = None
+) -> System:
     """Make a system with a preset and settings, whose names and types are checked."""
     cls, settings = system_class(name), dict(settings or {})
-    recipes.check_keys(_names(settings), cls.schema, where)
+    recipes.check_keys(_names(settings), cls.schema, "settings")
     of_rows = {"task": task} if task and "task" in cls.schema else {}
     try:
         return cls.preset(preset, **{"seed": seed, **of_rows, **settings})
     except (TypeError, ValueError) as error:
-        raise recipes.RecipeError(f"{where}: {error}") from error
+        raise recipes.RecipeError(f"settings: {error}") from error
 
 
 def _names(settings: Mapping[str, Any] | None) -> list[str]:

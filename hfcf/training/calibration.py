@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from datasets import Dataset, DatasetDict
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from hfcf.core.model import Model
 from hfcf.core.pretrained import PEFT
@@ -35,7 +36,7 @@ def fit_temperature(logits: Numbers, gold: Sequence[int]) -> float:
     from scipy.optimize import minimize_scalar
 
     bounds = np.log(BOUNDS)
-    found = minimize_scalar(lambda log: log_loss(_softmax(logits / np.exp(log)), gold), bounds=bounds, method="bounded")
+    found = minimize_scalar(lambda log: log_loss(softmax(logits / np.exp(log), axis=-1), gold), bounds=bounds, method="bounded")
     return float(np.exp(found.x))
 
 
@@ -78,9 +79,9 @@ def calibrate(model: Model, out: Path, rows: Dataset, *, max_length: int) -> dic
         raise ValueError(f"calibrate: several outputs of {model.name} have the same label, and one temperature can't serve them")
     halves = check_held_out(rows, names)
     parts = [_answers(part, model, max_length, names) for part in halves.values()]
-    crossed = [_softmax(logits / fit_temperature(*other)) for (logits, _), other in zip(parts, parts[::-1], strict=True)]
+    crossed = [softmax(logits / fit_temperature(*other), axis=-1) for (logits, _), other in zip(parts, parts[::-1], strict=True)]
     logits, gold = np.concatenate([part[0] for part in parts]), [label for part in parts for label in part[1]]
-    temperature, before, after = fit_temperature(logits, gold), _softmax(logits), np.concatenate(crossed)
+    temperature, before, after = fit_temperature(logits, gold), softmax(logits, axis=-1), np.concatenate(crossed)
     if not 1.01 * BOUNDS[0] < temperature < 0.99 * BOUNDS[1]:  # such as a few rows that it all gets right
         log.warning("%s is not calibrated: its %d held-out rows fit no temperature from %g to %g", out, len(rows), *BOUNDS)
         temperature, after = 1.0, before
@@ -109,12 +110,6 @@ def _answers(rows: Dataset, model: Model, max_length: int, names: Sequence[str])
     # Logarithms of probabilities are logits; a probability that was rounded to 0 counts as the smallest that is not.
     logits = np.log(np.maximum([[answer[name] for name in names] for answer in answers], 1e-6))
     return logits, [names.index(label) for label in rows["label"]]
-
-
-def _softmax(logits: Numbers) -> Numbers:
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    result: Numbers = powers / powers.sum(-1, keepdims=True)
-    return result
 
 
 def divide_logits(model: Model, out: Path, temperature: float) -> None:

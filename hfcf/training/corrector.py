@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.engines.corrector import MOST, Corrector, Span, check_corrector, contents, join_spans, masked, word_places
 from hfcf.engines.ner import Ner
@@ -85,16 +86,13 @@ def train_corrector(rows: Dataset, ner: Ner, hp: Hyperparameters, out: Path, *, 
     return len(pairs)
 
 
-def evaluate_corrector(
-    rows: Dataset, ner: Ner, model: Model, *, max_length: int, seed: int = 13, take: int = 300
-) -> dict[str, Any]:
-    """Score a corrector on held-out supported claims, each masked once, with their evidence and without.
+def evaluate_corrector(rows: Dataset, ner: Ner, model: Model, *, max_length: int) -> dict[str, Any]:
+    """Score a corrector on up to 300 held-out supported claims, each masked once, with their evidence and without.
 
     Returns:
         `claims`, and for "model" and "without evidence" the share of claims that are restored, whatever their case and accents.
     """
-    pairs = masked_claims(rows, ner, masks=1, seed=seed)
-    pairs = pairs.select(range(min(take, len(pairs))))
+    pairs = first_rows(masked_claims(rows, ner, masks=1, seed=13), 300)
     if not len(pairs):
         return {"claims": 0}
     engine = Corrector(model=model, num_beams=4, num_return_sequences=1, max_length=max_length)

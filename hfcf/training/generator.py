@@ -9,6 +9,7 @@ from typing import Any
 
 from datasets import Dataset
 
+from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_weights
 from hfcf.engines.generator import PROMPT, Generator, load_tokenizer, two_sided
@@ -21,7 +22,7 @@ from hfcf.training.trainer import Hyperparameters, Loss, fit
 log = logging.getLogger(__name__)
 
 
-def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False, max_claim: int = 96) -> None:
+def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: bool = False) -> None:
     """Train a claim generator and store it, or its adapter, in `out`; an interrupted run continues.
 
     Args:
@@ -29,11 +30,10 @@ def train_generator(rows: Dataset, hp: Hyperparameters, out: Path, *, prefixed: 
         hp: how; an encoder-decoder and a decoder-only model both work.
         out: a folder.
         prefixed: train the generator of the ablation −EDIT, whose source begins with the wanted label (`generator_prefix`).
-        max_claim: maximum number of tokens in the target.
     """
     rows = usable(rows, prefixed)
     texts = _texts(rows["evidence"], rows["label"], prefixed)
-    train_texts(Dataset.from_dict({"source": texts, "target": list(rows["claim"])}), hp, out, max_target=max_claim)
+    train_texts(Dataset.from_dict({"source": texts, "target": list(rows["claim"])}), hp, out)
 
 
 def train_texts(
@@ -96,15 +96,12 @@ def _texts(evidence: Sequence[Any], labels: Sequence[str], prefixed: bool) -> li
     return [(generator_prefix(label) if prefixed else "") + join(pieces)[0] for pieces, label in zip(evidence, labels, strict=True)]
 
 
-def evaluate_generator(
-    rows: Dataset, model: Model, *, max_length: int, prefixed: bool = False, num_beams: int = 5, take: int = 100
-) -> dict[str, Any]:
-    """Score a generator on held-out rows, and the baseline that copies the first piece of evidence."""
-    rows = usable(rows, prefixed)
+def evaluate_generator(rows: Dataset, model: Model, *, max_length: int, prefixed: bool = False) -> dict[str, Any]:
+    """Score a generator on up to 100 held-out rows, and the baseline that copies the first piece of evidence."""
+    rows = first_rows(usable(rows, prefixed), 100)
     if not len(rows):
         return {"rows": 0}
-    rows = rows.select(range(min(take, len(rows))))
-    engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
+    engine = Generator(model=model, num_beams=5, num_return_sequences=1, max_length=max_length)
     texts = _texts(rows["evidence"], rows["label"], prefixed)
     claims = [answer[0]["text"] if answer else "" for answer in engine.run([[text, []] for text in texts])]
     copies, gold = [evidence[0]["text"] for evidence in rows["evidence"]], list(rows["claim"])

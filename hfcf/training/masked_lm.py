@@ -116,10 +116,8 @@ def words(coded: Any, i: int, text: str) -> list[tuple[int, tuple[int, int]]]:
     return results
 
 
-def evaluate_masked_lm(
-    texts: Sequence[str], model: Model, *, max_length: int, share: float = 0.15, seed: int = 13
-) -> dict[str, Any]:
-    """Measure how often a masked word is the first fill, or one of the first five fills."""
+def evaluate_masked_lm(texts: Sequence[str], model: Model, *, max_length: int, seed: int = 13) -> dict[str, Any]:
+    """Measure how often a word, of the 15 % that are masked, is the first fill, or one of the first five fills."""
 
     tokenizer = read_tokenizer(model)
     coded = tokenizer(list(texts)) if texts else []
@@ -128,7 +126,7 @@ def evaluate_masked_lm(
         rng = random.Random(f"{seed}:{text}")
         spans = [list(span) for _, span in words(coded, i, text)]
         if spans:
-            requests.append([text, sorted(rng.sample(spans, max(1, round(share * len(spans)))))])
+            requests.append([text, sorted(rng.sample(spans, max(1, round(0.15 * len(spans)))))])
     ranks = []
     for (text, spans), fills in zip(requests, MaskFiller(model=model, top=5, max_length=max_length).run(requests), strict=True):
         for (start, end), answers in zip(spans, fills, strict=True):

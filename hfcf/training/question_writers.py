@@ -79,15 +79,13 @@ def train_writer(kind: str, rows: Dataset, hp: Hyperparameters, out: Path) -> No
     train_texts(pairs, hp, out, max_target=engine.max_new_tokens, prompt=engine.prompt)
 
 
-def evaluate_writer(
-    kind: str, rows: Dataset, model: Model, *, max_length: int, num_beams: int = 4, take: int = 100
-) -> dict[str, Any]:
-    """Score a writer on held-out rows."""
+def evaluate_writer(kind: str, rows: Dataset, model: Model, *, max_length: int) -> dict[str, Any]:
+    """Score a writer on up to 100 held-out rows."""
     engine, request, target = WRITERS[kind]
-    kept = [row for row in rows if span_problem(row) is None][:take]
+    kept = [row for row in rows if span_problem(row) is None][:100]
     if not kept:
         return {"rows": 0}
-    answers = engine(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length).run(list(map(request, kept)))
+    answers = engine(model=model, num_beams=4, num_return_sequences=1, max_length=max_length).run(list(map(request, kept)))
     texts, gold = [answer[0]["text"] if answer else "" for answer in answers], [target(row) for row in kept]
     exact = sum(normalise(text) == normalise(true) for text, true in zip(texts, gold, strict=True)) / len(kept)
     scores = {"rows": len(kept), **bleu_chrf(texts, gold), "exact": round(exact, 4)}

@@ -11,6 +11,7 @@ from typing import Any
 from datasets import Dataset, Features
 
 from hfcf.core.edits import diff, words
+from hfcf.core.mapping import first_rows
 from hfcf.core.model import Model
 from hfcf.engines.classifier import Classifier, choose
 from hfcf.engines.generator import Generator
@@ -68,14 +69,12 @@ def _equal_in_meaning(pairs: Sequence[dict[str, Any]], judge: Classifier) -> lis
     return [pair for pair in pairs if follows[pair["source"], pair["target"]] and follows[pair["target"], pair["source"]]]
 
 
-def evaluate_rewriter(
-    pairs: Dataset, model: Model, *, max_length: int, judge: Classifier | None = None, num_beams: int = 5, take: int = 300
-) -> dict[str, Any]:
-    """Score a rewriter on held-out pairs, and the baseline that copies the source."""
-    pairs = pairs.select(range(min(take, len(pairs))))
+def evaluate_rewriter(pairs: Dataset, model: Model, *, max_length: int, judge: Classifier | None = None) -> dict[str, Any]:
+    """Score a rewriter on up to 300 held-out pairs, and the baseline that copies the source."""
+    pairs = first_rows(pairs, 300)
     if not len(pairs):
         return {"pairs": 0}
-    engine = Generator(model=model, num_beams=num_beams, num_return_sequences=1, max_length=max_length)
+    engine = Generator(model=model, num_beams=5, num_return_sequences=1, max_length=max_length)
     sources, targets = list(pairs["source"]), list(pairs["target"])
     claims = [answer[0]["text"] if answer else "" for answer in engine.run([[source, []] for source in sources])]
     changes = [_changes(source, claim) for source, claim in zip(sources, claims, strict=True)]

@@ -58,7 +58,7 @@ class LabelScorer:
 
 
 @dataclass(frozen=True)
-class RelationScorer:
+class RelationScorer(LabelScorer):
     """Rate relations by micro-F1, SemEval's official macro-F1 and accuracy.
 
     >>> RELATIONS.letters(["PHYS", "Other", "ART"])
@@ -71,17 +71,11 @@ class RelationScorer:
     compared: ClassVar[tuple[str, ...]] = ("micro_f1",)
     note: ClassVar[str] = "Micro-F1 is over the relations with their directions, without Other."
 
-    def gold(self, rows: Dataset) -> list[str]:
-        return list(rows["label"])
-
     def letters(self, labels: Iterable[str]) -> dict[str, str]:
         return {OTHER: NONE, **_assign_letters(sorted(set(labels) - {OTHER}))}
 
     def scores(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         return relation.scores(gold, predicted)
-
-    def right(self, gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
-        return [true == answer for true, answer in zip(gold, predicted, strict=True)]
 
     def resample(self, counts: Array, gold: NDArray[Any], predicted: NDArray[Any]) -> Array:
         related, positive = (gold != NONE).astype(float), (predicted != NONE).astype(float)

@@ -12,6 +12,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict, IterableDataset, List, Value, concatenate_datasets
 
+from hfcf.core.columns import with_label_names
 from hfcf.core.names import number_repeats
 from hfcf.core.pairs import check_source
 from hfcf.core.progress import quiet_few
@@ -128,10 +129,7 @@ def _with_label_names(cf: Any) -> Dataset:
         raise ValueError("there is no column 'source_id': give counterfactuals, cf = hfcf.expand(ds)")
     if isinstance(cf, IterableDataset):
         cf = Dataset.from_list(list(cf), features=cf.features)
-    if isinstance(classes := cf.features.get("label"), ClassLabel):  # as `hfcf run` publishes them
-        names = [classes.names[label] for label in cf["label"]]
-        cf = cf.remove_columns("label").add_column("label", names, feature=TEXT)
-    return cf
+    return with_label_names(cf)  # `hfcf run` publishes classes
 
 
 def _layout(cf: Dataset, tables: Mapping[str, Table], settings: Mapping[str, Any]) -> Layout | None:

@@ -13,9 +13,7 @@ _CHUNK = 500  # resamples at a time, so that memory does not grow with them
 Array = NDArray[np.float64]
 
 
-def mean_interval(
-    values: Sequence[float], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float, float]:
+def mean_interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float, float]:
     """Return the mean of values and its interval of 95 %, by resamples of the groups that the values belong to.
 
     The rows of one group are not independent: they are rows of one claim or of one tree. With a single group the interval is the
@@ -24,13 +22,11 @@ def mean_interval(
     Args:
         values: a value for each row.
         groups: the group of each row.
-        resamples: the number of samples of groups that are drawn.
-        seed: the seed of the draw.
 
     >>> mean_interval([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])
     (0.5, 0.0, 1.0)
     """
-    return mean_intervals([values], groups, resamples, seed)[0]
+    return mean_intervals([values], groups)[0]
 
 
 def mean_intervals(
@@ -46,9 +42,7 @@ def mean_intervals(
     return _with_quantiles(sums.sum(axis=0) / rows.sum(), means)
 
 
-def repeated_interval(
-    values: Sequence[Sequence[float]], groups: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float, float]:
+def repeated_interval(values: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[float, float, float]:
     """Return the mean over repetitions × rows and its interval of 95 %, by resampling groups and, separately, repetitions.
 
     Trainings of several seeds on the same rows are repetitions. With few repetitions, the interval understates the effect of the
@@ -57,20 +51,18 @@ def repeated_interval(
     Args:
         values: for each repetition, a value for each row.
         groups: the group of each row.
-        resamples: the number of samples that are drawn.
-        seed: the seed of the draw.
 
     >>> repeated_interval([[1.0, 0.0], [1.0, 0.0]], ["a", "b"])
     (0.5, 0.0, 1.0)
     """
     table = np.asarray(values, dtype=float)
-    number, random = len(table), np.random.default_rng([seed, len(table)])
+    number, random = len(table), np.random.default_rng([0, len(table)])
 
     def mean(drawn: Array) -> Array:
         share = random.multinomial(number, np.full(number, 1 / number), size=len(drawn)) / number
         return ((share @ table) * drawn).sum(axis=1, keepdims=True) / drawn.sum(axis=1, keepdims=True)
 
-    ((_, low, high),) = intervals(mean, groups, resamples, seed)
+    ((_, low, high),) = intervals(mean, groups)
     return float(table.mean()), low, high
 
 

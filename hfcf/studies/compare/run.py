@@ -13,6 +13,7 @@ from hfcf.core.model import Model
 from hfcf.core.redact import short_path
 from hfcf.core.settings import models_in
 from hfcf.hub.previous_run import check_result, write_record
+from hfcf.hub.source import list_names
 from hfcf.studies.compare import figure
 from hfcf.studies.compare.comparison import fill, missing_trainings, open_comparison, seconds_left
 from hfcf.studies.compare.intrinsic import intrinsic_rows
@@ -118,22 +119,13 @@ def _absent(recipe: AnyComparison) -> Iterator[str]:
         located = recipes.locate(source, recipe.data_dir)
         corpus = located.get("corpus")
         files = corpus.get("data_files") if isinstance(corpus, Mapping) else None
-        yield from _missing_paths(files or located.get("data_files") or located.get("data_dir"))
+        names = list_names(files or located.get("data_files") or located.get("data_dir"))
+        yield from (name for name in names if "*" not in name and "://" not in name and not Path(name).expanduser().exists())
     for model in _models(recipe):
         for path in (model.name, model.adapter):
             # A name on the Hub is NAMESPACE/NAME; what is written as a path is a path.
             if path and (path.startswith((".", "/", "~")) or path.count("/") > 1) and not Path(path).expanduser().exists():
                 yield f"the model {path}"
-
-
-def _missing_paths(files: Any) -> Iterator[str]:
-    if isinstance(files, Mapping):
-        files = list(files.values())
-    if isinstance(files, list):
-        for part in files:
-            yield from _missing_paths(part)
-    elif files and "*" not in str(files) and "://" not in str(files) and not Path(files).expanduser().exists():
-        yield str(files)
 
 
 def _sources(recipe: AnyComparison) -> Iterator[Mapping[str, Any]]:

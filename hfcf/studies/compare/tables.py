@@ -34,10 +34,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def pivot(
     texts: Mapping[tuple[str, Any], str], rows: Iterable[str], columns: Mapping[Any, str], *first: Sequence[str],
-    last: Iterable[Sequence[str]] = (), name: str = "Method", empty: Mapping[tuple[str, Any], str] | None = None,
+    last: Iterable[Sequence[str]] = (), name: str = "Method",
 ) -> str:  # fmt: skip
     """Return texts by row and column as a Markdown table, between first and last rows; `columns` has the titles."""
-    lines = ([row, *(texts.get((row, column), (empty or {}).get((row, column), NONE)) for column in columns)] for row in rows)
+    lines = ([row, *(texts.get((row, column), NONE) for column in columns)] for row in rows)
     return table([name, *columns.values()], [*first, *lines, *last])
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from hfcf.core.bound_stage import BoundStage
-from hfcf.core.candidates import Candidate, settle
 from hfcf.core.model import Model
 from hfcf.core.settings import NonNegative, Positive, TrainedBy
 from hfcf.core.stage import Reject, Stage, StageError
@@ -18,9 +17,9 @@ from hfcf.systems.rgf.answer_candidates import (
     CANDIDATES,
     PASSAGES,
     PATTERNS,
+    Found,
+    Row,
     answer_candidates,
-    gold_answers,
-    passage_problem,
     why_not_comparable,
 )
 from hfcf.systems.rgf.generate_question import GenerateQuestion
@@ -155,25 +154,13 @@ class GenerateAnswer(Stage):
             model=self.answerer, num_beams=max(self.num_beams, self.answers), num_return_sequences=self.answers,
             max_new_tokens=self.max_answer, max_length=self.max_length,
         )  # fmt: skip
-        requests = [
-            [passage["title"], passage["text"]] for row in rows for passage in row["passages"] if passage_problem(passage) is None
-        ]
-        texts = iter(engine.run(requests))
-        results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            candidates: list[Candidate] = []
-            seen = set[tuple[str, str]]()
-            for passage in row["passages"]:
-                written = next(texts) if passage_problem(passage) is None else []
-                answers = [
-                    (*find_answer(hypothesis["text"], passage["text"]), [(ANSWER, hypothesis["score"])], None)
-                    for hypothesis in written
-                ]
-                candidates += answer_candidates(
-                    self.name, passage, gold_answers(row), answers, seen, keep_partial=self.keep_partial
-                )
-            results.append(settle(candidates, "there is no passage"))
-        return results
+
+        def ask(passages: Sequence[tuple[Row, Row]]) -> Iterator[list[Found]]:
+            texts = engine.run([[passage["title"], passage["text"]] for _, passage in passages])
+            for (_, passage), written in zip(passages, texts, strict=True):
+                yield [(*find_answer(text["text"], passage["text"]), [(ANSWER, text["score"])], None) for text in written]
+
+        return answer_candidates(self.name, rows, ask, keep_partial=self.keep_partial)
 
 
 CHAIN = (

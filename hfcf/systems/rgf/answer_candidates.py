@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import List
 
-from hfcf.core.candidates import Candidate, reject, scored
+from hfcf.core.candidates import Candidate, reject, scored, settle
 from hfcf.core.schema import BOOL, FLOAT, INT, TEXT
+from hfcf.core.stage import Reject
 from hfcf.tasks.qa import MAX_CONTEXT, TASK
 from hfcf.text.check import text_problem
 from hfcf.text.normalise import matches, normalise_answer, overlaps
@@ -25,6 +26,9 @@ PATTERNS = {"regex": BOOL}
 RANK, RETRIEVAL, READER = "retrieval rank", "retrieval score", "reader probability"
 ANSWER, QUESTION = "log-probability of the answer", "log-probability of the question"
 AGREE, DISTANCE = "readers that agree", "word edit distance"
+Row = Mapping[str, Any]
+Found = tuple[str, int, Sequence[tuple[str, float | None]], str | None]
+"""An answer in a passage: its text and place, its scores, and why it is not sure, or None."""
 
 
 def value(candidate: Mapping[str, Any], name: str, default: float = 0.0) -> float:
@@ -52,24 +56,31 @@ def gold_answers(row: Mapping[str, Any]) -> list[str]:
 
 
 def answer_candidates(
-    stage: str,
-    passage: Mapping[str, Any],
-    gold: Sequence[str],
-    answers: Sequence[tuple[str, int, Sequence[tuple[str, float | None]], str | None]],
-    seen: set[tuple[str, str]],
-    *,
-    keep_partial: bool = True,
-) -> list[Candidate]:
-    """Make a candidate of each answer in a passage, without a question yet; answers that can't be used are rejected.
+    stage: str, rows: Sequence[Row], ask: Callable[[list[tuple[Row, Row]]], Iterable[Sequence[Found]]], *, keep_partial: bool
+) -> list[dict[str, Any] | Reject]:
+    """Make a candidate of each answer in the passages of rows, without a question yet; answers that can't be used are rejected.
 
     Args:
-        stage: the name of the stage, for reasons.
-        passage: a passage of the column `passages`.
-        gold: the source's answers, with their aliases.
-        answers: (text, start in the passage or −1, scores as (name, value), why it is rejected or None), the best first.
-        seen: passage texts and normalised answers of the row so far. The function adds the answers of this passage.
-        keep_partial: whether an answer that holds a gold answer, or is inside it, counts as another answer.
+        stage: the stage that makes them.
+        rows: with `passages`.
+        ask: returns the answers in each of many (row, passage).
+        keep_partial: keep answers that hold a gold answer, or are inside one.
     """
+    sound = [(row, passage) for row in rows for passage in row["passages"] if passage_problem(passage) is None]
+    answers = iter(ask(sound))
+    results: list[dict[str, Any] | Reject] = []
+    for row in rows:
+        candidates, seen = list[Candidate](), set[tuple[str, str]]()
+        for passage in row["passages"]:
+            found = next(answers) if passage_problem(passage) is None else ()
+            candidates += _of_passage(stage, passage, gold_answers(row), found, seen, keep_partial)
+        results.append(settle(candidates, "there is no passage"))
+    return results
+
+
+def _of_passage(
+    stage: str, passage: Row, gold: Sequence[str], answers: Sequence[Found], seen: set[tuple[str, str]], keep_partial: bool
+) -> list[Candidate]:
     if why := passage_problem(passage):
         return [reject(_candidate(passage, "", -1, []), stage, why)]
     if not answers:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from hfcf import prompts
-from hfcf.core.candidates import settle
 from hfcf.core.decisions import reaches
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.passage_store import Passages
@@ -25,9 +24,9 @@ from hfcf.systems.rgf.answer_candidates import (
     PASSAGES,
     PATTERNS,
     READER,
+    Found,
+    Row,
     answer_candidates,
-    gold_answers,
-    passage_problem,
     why_not_comparable,
 )
 from hfcf.tasks.qa import ANSWERS, TASK
@@ -222,25 +221,14 @@ class Read(Stage):
         engine = Reader(
             model=self.reader, max_length=self.reader_length, n_best=self.n_best, overlapping=self.overlapping
         )  # fmt: skip
-        requests = [
-            [row["question"], passage["text"], passage["title"] or ""]
-            for row in rows
-            for passage in row["passages"]
-            if passage_problem(passage) is None
-        ]
-        answers = iter(read_answers(engine, requests, self.seed))
-        results: list[dict[str, Any] | Reject] = []
-        for row in rows:
-            candidates, seen = [], set[tuple[str, str]]()
-            for passage in row["passages"]:
-                spans = next(answers) if passage_problem(passage) is None else []
-                read = [(span["text"], span["start"], [(READER, span["probability"])], self._doubt(span)) for span in spans]
-                candidates += answer_candidates(self.name, passage, gold_answers(row), read, seen, keep_partial=self.keep_partial)
-            results.append(settle(candidates, "there is no passage"))
-        return results
 
-    def _doubt(self, span: Mapping[str, Any]) -> str | None:
-        return doubt(span, self.min_probability, self.no_answer_margin)
+        def ask(passages: Sequence[tuple[Row, Row]]) -> Iterator[list[Found]]:
+            requests = [[row["question"], passage["text"], passage["title"] or ""] for row, passage in passages]
+            for spans in read_answers(engine, requests, self.seed):
+                doubts = [doubt(span, self.min_probability, self.no_answer_margin) for span in spans]
+                yield [(s["text"], s["start"], [(READER, s["probability"])], why) for s, why in zip(spans, doubts, strict=True)]
+
+        return answer_candidates(self.name, rows, ask, keep_partial=self.keep_partial)
 
 
 def read_answers(engine: Reader, requests: Sequence[Any], seed: int) -> list[Any]:
