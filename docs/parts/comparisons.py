@@ -14,7 +14,7 @@ from hfcf.studies.compare.recipe import ColumnComparison, SetComparison, read_co
 from hfcf.studies.compare.results import Cells
 from hfcf.studies.compare.stats import Difference, differences
 from hfcf.studies.compare.tables import points, signed_points
-from hfcf.studies.compare.worth import worths
+from hfcf.studies.compare.worth import Worth, worths
 from hfcf.training.scorers import ANSWERS, RELATIONS, VERDICTS
 from parts.markdown import table
 from parts.paths import RESULTS
@@ -126,13 +126,18 @@ def worth_table() -> str:
 
     EDA is not in it: its rows gain nothing, and its number of rows is an interval about nothing.
     """
-    header = ["", "added", "4 sets, gain", "of twice the rows", "further labelled rows [95 %]", "for 1,000 added [95 %]"]
+    found = worths(_curve(), VERDICTS.compared[0])
+    return _worths_table("4 sets", [each for each in found if each.setting == "challenge" and each.method != "EDA"])
+
+
+def _worths_table(sets: str, found: Sequence[Worth]) -> str:
+    header = ["", "rows", "added", f"{sets}, gain", "of twice the rows", "further labelled rows [95 %]", "for 1,000 added [95 %]"]
     rows = [
         [
-            each.method, f"{each.added:,.0f}", signed_points(each.gain), signed_points(each.doubling), rows_text(each, 1),
-            rows_text(each, 1000 / each.added),
+            each.method, f"{each.size:,}", f"{each.added:,.0f}", signed_points(each.gain), signed_points(each.doubling),
+            rows_text(each, 1), rows_text(each, 1000 / each.added),
         ]
-        for each in worths(_curve(), VERDICTS.compared[0]) if each.setting == "challenge" and each.method != "EDA"
+        for each in found
     ]  # fmt: skip
     return table(header, rows)
 
@@ -225,13 +230,13 @@ RGF_SETS = ("QED", "XQuAD")
 
 
 def rgf_table() -> str:
-    """Return the exact match of RGF and its control."""
+    """Return the exact match of RGF and its controls."""
     return scores_table(grid(RGF, ANSWERS, "original"), RGF_SETS, RGF_SETS)
 
 
 def rgf_controls_table() -> str:
-    """Return RGF less its control."""
-    return controls_table(grid(RGF, ANSWERS, "original"), "RGF", ("RGF, copies",), RGF_SETS)
+    """Return RGF less its controls."""
+    return controls_table(grid(RGF, ANSWERS, "original"), "RGF", ("RGF, copies", "RGF, real rows"), RGF_SETS)
 
 
 # --- CCG on few sentences
@@ -247,16 +252,35 @@ def ccg_grid() -> Grid:
 
 
 def ccg_table() -> str:
-    """Return the scores of CCG and its controls beside the paper's."""
-    part, recipe = ccg_grid(), read_comparison(CCG, ["preset=offline"])
+    """Return the scores of CCG and its controls on 2-shot beside the paper's."""
+    return _ccg_column("2-shot")
+
+
+def ccg_4_shot_table() -> str:
+    """Return the scores of CCG and its copies on 4-shot beside the paper's."""
+    return _ccg_column("4-shot")
+
+
+def _ccg_column(column: str) -> str:
+    recipe = read_comparison(CCG, ["preset=offline"])
     assert isinstance(recipe, ColumnComparison)
-    return scores_table(part, list(part.corpora), list(part.corpora), recipe.paper.scores["micro_f1"])
+    return scores_table(ccg_grid(), [column], [column], recipe.paper.scores["micro_f1"])
 
 
 def ccg_controls_table() -> str:
-    """Return CCG less its controls."""
-    part = ccg_grid()
-    return controls_table(part, "CCG", CCG_CONTROLS, list(part.corpora))
+    """Return CCG less its controls on 2-shot."""
+    return controls_table(ccg_grid(), "CCG", CCG_CONTROLS, ["2-shot"])
+
+
+def ccg_both_table() -> str:
+    """Return CCG less training without augmentation and less its copies, as means over 2-shot and 4-shot."""
+    return controls_table(ccg_grid(), "CCG", ("none", "CCG, copies"), ["2-shot", "4-shot"])
+
+
+def ccg_worth_table() -> str:
+    """Return what CCG's rows and its copies are worth, by a line through 2-, 4- and 8-shot of the baseline."""
+    found = [each for each in worths(ccg_grid(), RELATIONS.compared[0]) if each.setting is None]
+    return _worths_table("micro-F1", [each for each in found if each.method in ("CCG", "CCG, copies")])
 
 
 # --- Revisions of reviews
