@@ -244,11 +244,19 @@ def _counterfactuals(method: Method, originals: Dataset, rows: Dataset, apart: D
     rest, dropped = drop_overlap(additions, apart)
     if method.ratio:
         rest = in_turn(rest, round(method.ratio * len(originals)), method.name)
-    return rest.select_columns(originals.column_names), dropped
+    return _in_columns(rest, originals), dropped
+
+
+def _in_columns(rows: Dataset, originals: Dataset) -> Dataset:
+    """Return rows in the columns of the originals, with null in those that they lack, such as aliases of answers."""
+    for name in originals.column_names:
+        if name not in rows.features:
+            rows = rows.add_column(name, [None] * len(rows), feature=originals.features[name])
+    return rows.select_columns(originals.column_names)
 
 
 def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
-    columns = [name for name in originals.column_names if name in scored[0].features]
+    columns = [name for name in originals.column_names if all(name in part.features for part in scored)]
     return concatenate_datasets([part.select_columns(columns) for part in scored])
 
 
@@ -258,7 +266,7 @@ def _further(method: Method, originals: Dataset, apart: Dataset, labels: Sequenc
     known = set(zip(originals["corpus"], originals["id"], strict=True))
     new = [i for i, key in enumerate(zip(further["corpus"], further["id"], strict=True)) if key not in known]
     rest = drop_related(further.select(new), apart)
-    return rest.select_columns(originals.column_names), len(new) - len(rest)
+    return _in_columns(rest, originals), len(new) - len(rest)
 
 
 def in_turn(rows: Dataset, number: int, name: str) -> Dataset:
@@ -277,6 +285,8 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     ids, given = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     cycles = {label: itertools.cycle([i for i in order if given[i] == label]) for label in set(given)}
+    if lacking := set(labels := list(labels)) - cycles.keys():
+        raise RecipeError(f"control: copies: no training row has the label {min(lacking)!r} to copy: take more rows")
     return originals.select([next(cycles[label]) for label in labels])
 
 
@@ -289,7 +299,7 @@ def further_rows(originals: Dataset, pool: Dataset, number: int) -> Dataset:
     chosen: list[int] = []
     for label, (low, high) in zip(counts, itertools.pairwise(bounds), strict=True):
         chosen += [i for i in order if given[i] == label][: high - low]
-    return pool.select(sorted(chosen)).select_columns(originals.column_names)
+    return _in_columns(pool.select(sorted(chosen)), originals)
 
 
 def label_rows(pool: Dataset, wanted: Iterable[str], judge: Model, max_length: int, labels: Sequence[str]) -> Dataset:

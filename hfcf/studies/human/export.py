@@ -29,6 +29,15 @@ class Line(NamedTuple):
     display: Display
 
 
+def _by_id(sources: RowSet, protocol: Protocol) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in read_rows(sources, protocol.columns):
+        if "id" not in row:
+            raise ValueError(f"the sources have no column 'id', only {', '.join(row)}: rename the one that `source_id` names")
+        found[str(row["id"])] = row
+    return found
+
+
 def export(
     sets: Mapping[str, RowSet],
     protocol: str | Protocol,
@@ -85,7 +94,7 @@ def export(
         raise ValueError(f"{name} compares one method with the references, got {', '.join(sets)}: export each by itself")
     if (folder / KEY).exists():
         raise ValueError(f"{folder} holds sheets already, whose answers would be lost: give another folder")
-    by_id = None if sources is None else {str(row["id"]): row for row in read_rows(sources, protocol.columns)}
+    by_id = None if sources is None else _by_id(sources, protocol)
     report: dict[str, Any] = {}
     lines: dict[str, list[Line]] = {}
     for method, made in sets.items():

@@ -10,13 +10,14 @@ from typing import Any
 
 import asked
 import pytest
-from datasets import Dataset, concatenate_datasets
+from datasets import Dataset, Features, List, Value, concatenate_datasets
 from kinds import claim
 from swap_system import SwapRelation
 
 from hfcf.core.model import Model
 from hfcf.core.pairs import pair
 from hfcf.core.pairs import sources as sources_of
+from hfcf.core.recipe import RecipeError
 from hfcf.core.system import System
 from hfcf.core.task import get_task
 from hfcf.studies.compare.methods import Method, label_rows, training_rows
@@ -105,6 +106,8 @@ def test_copies_have_the_labels_of_the_counterfactuals_and_no_new_text() -> None
     counts = [list(kept["id"]).count(f"Old{i}") for i in range(3)]
     assert counts[1] == 3
     assert sorted((counts[0], counts[2])) == [2, 3], "each in turn"
+    with pytest.raises(RecipeError, match="REFUTES"):
+        training_rows(Method("copies", None, control="copies"), originals.select([0]), made, [rows(claim(9, kind="Other"))])
 
 
 def test_the_control_of_phrases_keeps_the_words_between_the_entities() -> None:
@@ -184,6 +187,21 @@ def test_further_rows_are_new_and_share_nothing_with_scored_ones(monkeypatch: py
     method = more(monkeypatch, further)
     kept, dropped = training_rows(method, asked.originals(4, "old"), None, [asked.originals(1)])
     assert (kept["id"][:], dropped) == ([f"old{i}" for i in range(6)] + ["town1", "town2"], 1)
+
+
+def test_further_questions_need_no_aliases(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = get_task("qa")
+
+    def question(n: int, **more: Any) -> dict[str, Any]:
+        answers = {"text": ["Ada"], "answer_start": [0]}
+        texts = {"title": "", "context": f"Ada wrote book {n}.", "question": f"Who wrote book {n}?", "answers": answers}
+        return {"id": f"q{n}", **texts, "group_id": f"q{n}", "corpus": "c", "split": "train", **more}
+
+    plain = [Dataset.from_list([question(n)], features=task.features) for n in (1, 2)]
+    features = Features({**task.features, "aliases": List(Value("string"))})
+    own = Dataset.from_list([question(n, aliases=["Ada"]) for n in (3, 4)], features=features)
+    kept, dropped = training_rows(more(monkeypatch, plain[0]), own, None, [own.select([1]), plain[1]])
+    assert (list(kept["id"]), kept["aliases"][:], dropped) == (["q3", "q4", "q1"], [["Ada"], ["Ada"], None], 0)
 
 
 def test_the_controls_of_further_rows_add_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
