@@ -14,7 +14,15 @@ from parts.paths import RESULTS
 
 OWN_PAGE = ("end_to_end", "other_pairs")
 """Benchmarks whose table is not on the page about speed."""
-CHECKS = ("rules_race_small", "rules_race_base", "rules_crossaug_small", "rules_ccg_small", "rules_rgf_small")
+CHECKS = (
+    "rules_race_small",
+    "rules_race_base",
+    "rules_crossaug_small",
+    "rules_crossaug_base",
+    "rules_ccg_small",
+    "rules_rgf_small",
+    "rules_rgf_base",
+)
 """Those of the page about checks, which has them as one table each."""
 SIZES = {"small": "judge_curve", "base": "judge_curve_base"}
 """The file of each size's judges."""

@@ -91,7 +91,7 @@ def _columns_as_sizes(grid: Grid) -> Grid:
     if sampled or len(set(sizes.values())) < max(2, len(sizes)) or len({cell["ids"] for cell in grid.cells.values()}) > 1:
         return grid
     cells = [
-        {**cell, "seed": SampleTraining(sizes[name], seed, seed), "corpus": "all", "setting": SETTINGS[0]}
+        {**cell, "seed": SampleTraining(sizes[name], seed, seed), "corpus": "all", "setting": SETTINGS[0], "averaged": True}
         for (_, seed, name), cell in grid.cells.items() if name in sizes
     ]  # fmt: skip
     return make_grid(cells, grid.baseline, scorer=grid.scorer)

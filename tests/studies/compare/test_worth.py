@@ -42,7 +42,9 @@ def test_the_gain_is_read_off_the_line_of_the_baseline(right: int, rows: float) 
 
 def test_columns_on_the_same_rows_are_sizes() -> None:
     of_samples = cells(120)
-    columns = [{**each, "seed": each["seed"].sample, "corpus": f"{each['seed'].size} rows"} for each in of_samples]
+    columns = [
+        {**each, "seed": each["seed"].sample, "corpus": f"{each['seed'].size} rows", "averaged": False} for each in of_samples
+    ]
     (first, _), (same, _) = (worths(make_grid(each, "none"), "accuracy", resamples=50) for each in (columns, of_samples))
     assert (first.method, first.size, first.added, first.rows) == ("method", 100, 50, pytest.approx(same.rows))
     others = [{**each, "ids": each["corpus"]} for each in columns]
