@@ -64,7 +64,7 @@ def edit_kinds(before: str, after: str, *, relation: bool = False) -> dict[str, 
     >>> edit_kinds("Rome was founded in 753 BC.", "Rome was not founded in 509 BC.")
     {'negation': ('', 'not'), 'date': ('753', '509')}
     """
-    old, new = ([word.strip() for word in words(text)] for text in (before, after))
+    old, new = ([word for each in words(text) if (word := each.strip())] for text in (before, after))
     found: dict[str, tuple[str, str]] = {}
     for kind, i, j, k, m in opcodes(*([word.casefold() for word in text] for text in (old, new))):
         if kind == "equal":

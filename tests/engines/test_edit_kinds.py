@@ -67,3 +67,8 @@ def test_without_wordnet_places_are_names_and_a_warning_says_so(
     finally:
         for function in (kinds._has_wordnet, kinds._is_verb):
             function.cache_clear()
+
+
+def test_white_space_around_texts_is_no_word() -> None:
+    assert kinds.edit_kinds("Rome is old. \n", " Rome is old") == kinds.edit_kinds("Rome is old.", "Rome is old")
+    assert set(kinds.edit_kinds("Rome is not old \n", "Rome is old")) == {"negation"}
