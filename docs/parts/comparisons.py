@@ -273,8 +273,8 @@ def ccg_controls_table() -> str:
 
 
 def ccg_both_table() -> str:
-    """Return CCG less training without augmentation and less its copies, as means over 2-shot and 4-shot."""
-    return controls_table(ccg_grid(), "CCG", ("none", "CCG, copies"), ["2-shot", "4-shot"])
+    """Return CCG less training without augmentation and less its controls, as means over 2-shot and 4-shot."""
+    return controls_table(ccg_grid(), "CCG", ("none", "CCG, copies", "CCG, phrases alone"), ["2-shot", "4-shot"])
 
 
 def ccg_worth_table() -> str:
