@@ -257,7 +257,7 @@ def ccg_table() -> str:
 
 
 def ccg_4_shot_table() -> str:
-    """Return the scores of CCG and its copies on 4-shot beside the paper's."""
+    """Return the scores of CCG and two controls on 4-shot beside the paper's."""
     return _ccg_column("4-shot")
 
 

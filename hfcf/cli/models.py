@@ -167,7 +167,8 @@ def evaluate(
     print_scores({each.title: each.result.scores for each in results})
     for line in (line for each in results for line in each.lines()):
         console.print_hanging(console.data_text(f"{line}."), hang=2)
-    content = {"model": named(reference), "hfcf": __version__, "sets": [each.as_json() for each in results]}
+    sets = [each.as_json() for each in results] if out else []
+    content = {"model": named(reference), "hfcf": __version__, "sets": sets}
     write_numbers(out, content, "scores, confusion and predictions: ")
     if predictions is not None:
         print_path("what the model answered to each row: ", predictions)

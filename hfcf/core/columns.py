@@ -29,6 +29,14 @@ class FormatError(ValueError):
     """The rows are in a format from which the values of the columns can't be read."""
 
 
+def add_null_columns(ds: Dataset, features: Mapping[str, Any]) -> Dataset:
+    """Add those of some columns that rows lack, with null in every row."""
+    for name, feature in features.items():
+        if name not in ds.features:
+            ds = ds.add_column(name, [None] * len(ds), feature=feature)
+    return ds
+
+
 def without_format(ds: Rows) -> Rows:
     """Return rows of a dataset with a format ("pandas", "torch" …) as plain Python values; return other rows unchanged."""
     if isinstance(ds, DatasetDict):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict, Value, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import has_repeats, iterate, without_format
+from hfcf.core.columns import add_null_columns, has_repeats, iterate, without_format
 from hfcf.core.names import number_repeats
 from hfcf.core.prepare import AnyDataset
 from hfcf.core.progress import quiet_few
@@ -130,8 +130,7 @@ def augmented(ds: AnyDataset) -> AnyDataset:
     columns: Features = Features(task.features | further)
     if not len(added):
         return schema.no_rows(columns)
-    for name, feature in further.items():
-        added = added.add_column(name, [None] * len(added), feature=feature)
+    added = add_null_columns(added, further)
     rows = ds.select_columns(list(columns))
     sound = array("q", (i for i, row in enumerate(iterate(ds, [*columns, "status"])) if is_sound(row)))
     joined = concatenate_datasets([part.cast(columns) for part in (rows.select(sound), added.select_columns(list(columns)))])

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datasets import Dataset, DatasetDict, Features, IterableDataset, IterableDatasetDict
 
-from hfcf.core.columns import as_tables, without_format
+from hfcf.core.columns import add_null_columns, as_tables, without_format
 from hfcf.core.schema import LOAD
 from hfcf.core.task import task_of
 
@@ -62,9 +62,7 @@ def prepare(ds: AnyDataset, system: Any) -> AnyDataset:
         kinds = {column: features.arrow_schema.field(column).type for column in missing}
         tables = as_tables(ds).with_format("arrow")
         return tables.map(_add_nulls, batched=True, features=features, fn_kwargs={"kinds": kinds}).with_format(None)
-    for column, feature in missing.items():
-        ds = ds.add_column(column, [None] * len(ds), feature=feature)
-    return ds
+    return add_null_columns(ds, missing)
 
 
 def _add_nulls(table: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:

@@ -143,7 +143,8 @@ class Block(NamedTuple):
     @property
     def is_alike(self) -> bool:
         """Whether enough of the text is left for its changes to be shown inside it."""
-        sizes = {kind: sum(len(span.text) for span in self.spans()[1] if span.kind == kind) for kind in ("same", "out", "in")}
+        _, spans = self.spans()
+        sizes = {kind: sum(len(span.text) for span in spans if span.kind == kind) for kind in ("same", "out", "in")}
         return not self.changed or sizes["same"] >= ALIKE * (sizes["same"] + max(sizes["out"], sizes["in"]))
 
 

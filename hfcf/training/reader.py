@@ -47,7 +47,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
         if unanswerable:
             raise ValueError(f"unanswerable must be 0 for {hp.model.name}, which always writes an answer: leave it out")
         kept = rows.select([i for i, answers in enumerate(rows["answers"]) if answers["text"]])
-        _check_rows(kept, len(rows) - len(kept), "an answer")
+        _check_rows(kept, len(rows) - len(kept), len(rows), "an answer")
         tokenizer = load_tokenizer(hp.model)
         columns = zip(kept["question"], kept["context"], kept["title"], kept["answers"], strict=True)
         targets = [answers["text"][0] for answers in kept["answers"]]
@@ -61,9 +61,10 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
 
     answered = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
     without = rows.select([i for i, row in enumerate(rows) if row["context"] and not row["answers"]["text"]])
-    _check_rows(answered, len(rows) - len(answered) - len(without), "an answer that is a span of the context")
+    left_out = len(rows) - len(answered) - len(without)
+    _check_rows(answered, left_out, len(rows), "an answer that is a span of the context")
     made = [unanswered(answered, unanswerable, seed=hp.seed)] if unanswerable else []
-    kept = concatenate_datasets([answered, *([without] if len(without) else []), *made])
+    kept = concatenate_datasets([answered, without, *made])
     start = load_start(hp)
     encoded = encode_spans(kept, start.tokenizer, hp.max_length)
     fit(
@@ -107,11 +108,11 @@ def load_start(hp: Hyperparameters) -> Start:
     return Start(network, tokenizer, head, base)
 
 
-def _check_rows(kept: Dataset, left_out: int, what: str) -> None:
+def _check_rows(kept: Dataset, left_out: int, total: int, what: str) -> None:
     if not len(kept):
-        raise ValueError(f"there is nothing to train on: no row has {what}")
+        raise ValueError(f"there is nothing to train on: none of the {total} rows has {what}")
     if left_out:
-        log.warning("%d of %d rows are not trained on: they do not have %s", left_out, len(kept) + left_out, what)
+        log.warning("%d of %d rows are not trained on: they do not have %s", left_out, total, what)
 
 
 def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:

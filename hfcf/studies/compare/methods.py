@@ -14,6 +14,7 @@ from typing import Any
 from datasets import Dataset, concatenate_datasets
 
 from hfcf.core import recipe as recipes
+from hfcf.core.columns import add_null_columns
 from hfcf.core.expand import expand
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.recipe import RecipeError
@@ -249,10 +250,7 @@ def _counterfactuals(method: Method, originals: Dataset, rows: Dataset, apart: D
 
 def _in_columns(rows: Dataset, originals: Dataset) -> Dataset:
     """Return rows in the columns of the originals, with null in those that they lack, such as aliases of answers."""
-    for name in originals.column_names:
-        if name not in rows.features:
-            rows = rows.add_column(name, [None] * len(rows), feature=originals.features[name])
-    return rows.select_columns(originals.column_names)
+    return add_null_columns(rows, originals.features).select_columns(originals.column_names)
 
 
 def _scored_rows(originals: Dataset, scored: Sequence[Dataset]) -> Dataset:
@@ -285,7 +283,8 @@ def copies(originals: Dataset, labels: Iterable[str]) -> Dataset:
     ids, given = originals["id"], originals["label"] if "label" in originals.features else [""] * len(originals)
     order = sorted(range(len(originals)), key=lambda i: digest(ids[i]))
     cycles = {label: itertools.cycle([i for i in order if given[i] == label]) for label in set(given)}
-    if lacking := set(labels := list(labels)) - cycles.keys():
+    labels = list(labels)
+    if lacking := set(labels) - cycles.keys():
         raise RecipeError(f"control: copies: no training row has the label {min(lacking)!r} to copy: take more rows")
     return originals.select([next(cycles[label]) for label in labels])
 
