@@ -362,7 +362,8 @@ def _compute(comparison: Comparison, job: Job, places: Sequence[Place], work: Pa
     method, sample, seed = job
     folder, trained = comparison.folder(job, work), train(comparison, job, work)
     about = {
-        "recipe": comparison.recipe.name, "method": method.name, "seed": seed, "versions": method.versions, **trained,
+        "recipe": comparison.recipe.name, "method": method.name, "control": method.control, "seed": seed,
+        "versions": method.versions, **trained,
         **(dict(zip(("size", "sample"), sample.number, strict=True)) if sample.number else {}),
     }  # fmt: skip
     dev = None if sample.dev is None or trained.get("empty") else _scored(comparison, job, sample.dev, work)

@@ -50,12 +50,13 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
 
     The curve is a line over the logarithm of the number of rows, fitted to three sizes or more. Rows of the sets and the samples
     are drawn again, the same for all models, and the line is fitted each time. Columns that are scored on the same rows are
-    sizes too, and their seeds samples: the interval then says nothing of other training rows.
+    sizes too, and so are methods that add real rows. Their seeds are the samples then: the interval says nothing of other
+    training rows.
 
     Returns:
         one `Worth` for each method, size and setting; none where the baseline has fewer than three sizes.
     """
-    grid = _columns_as_sizes(grid)
+    grid = _real_rows_as_sizes(_columns_as_sizes(grid))
     numbers = sorted({seed.sample for seed in grid.seeds if hasattr(seed, "sample")})
     parts = grid.by_size()
     sizes = [size for size, part in parts.items() if size and any(part.of(grid.baseline, name) for name in grid.corpora)]
@@ -93,6 +94,29 @@ def _columns_as_sizes(grid: Grid) -> Grid:
     cells = [
         {**cell, "seed": SampleTraining(sizes[name], seed, seed), "corpus": "all", "setting": SETTINGS[0], "averaged": True}
         for (_, seed, name), cell in grid.cells.items() if name in sizes
+    ]  # fmt: skip
+    return make_grid(cells, grid.baseline, scorer=grid.scorer)
+
+
+def _real_rows_as_sizes(grid: Grid) -> Grid:
+    """Take the methods with `control: real` for the baseline with more rows, where they and it are of three sizes."""
+    counts: dict[str, list[int]] = {}
+    for (method, seed, _), cell in grid.cells.items():
+        if method == grid.baseline or cell.get("control") == "real":
+            counts.setdefault(method, []).append(cell["train_rows"])
+        if hasattr(seed, "sample"):
+            return grid
+    sizes = {round(fmean(counts[method])): method for method in reversed(grid.methods) if method in counts}
+    if grid.baseline not in sizes.values() or len(set(counts[grid.baseline])) > 1 or len(sizes) < 3:
+        return grid
+    size_of = {method: size for size, method in sizes.items()}
+    size = size_of[grid.baseline]
+    cells = [
+        {
+            **cell, "method": grid.baseline if method in size_of else method,
+            "seed": SampleTraining(size_of.get(method, size), seed, seed),
+        }
+        for (method, seed, _), cell in grid.cells.items() if method in size_of or method not in counts
     ]  # fmt: skip
     return make_grid(cells, grid.baseline, scorer=grid.scorer)
 

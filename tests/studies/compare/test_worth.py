@@ -51,6 +51,24 @@ def test_columns_on_the_same_rows_are_sizes() -> None:
     assert worths(make_grid(others, "none"), "accuracy", resamples=10) == []
 
 
+def test_methods_that_add_real_rows_are_sizes() -> None:
+    of_samples = cells(120)
+    names = {100: "none", 200: "100 further rows", 400: "300 further rows"}
+    one_size = [
+        {
+            **each, "seed": each["seed"].sample, "control": None if each["seed"].size == 100 else "real",
+            "method": names[each["seed"].size] if each["method"] == "none" else each["method"],
+        }
+        for each in of_samples
+    ]  # fmt: skip
+    for places in (slice(0, None), slice(None, None, -1)):
+        grid = make_grid(one_size[places], "none")
+        assert [each.method for each in worths(grid, "accuracy", resamples=50)] == ["method", "method"]
+        assert worths(grid, "accuracy", resamples=50) == worths(make_grid(of_samples, "none"), "accuracy", resamples=50)
+    copies = [{**each, "control": each["control"] and "copies"} for each in one_size]
+    assert worths(make_grid(copies, "none"), "accuracy", resamples=10) == []
+
+
 def test_two_sizes_are_no_curve() -> None:
     assert worths(make_grid(cells(120, {100: 100, 200: 120}), "none"), "accuracy", resamples=10) == []
 
