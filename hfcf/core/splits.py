@@ -89,8 +89,9 @@ def _connect_hashes(rows: Any, hashes: Any, n: int) -> Any:
 
 def part(ds: Dataset, take: int | None = None, skip: int | None = None) -> Dataset:
     """Select the first `take` rows behind the first `skip`."""
-    start = min(skip or 0, len(ds))
-    return ds.select(range(start, len(ds) if take is None else min(len(ds), start + take)))
+    start = skip or 0
+    chosen = range(start, len(ds) if take is None else min(len(ds), start + take))
+    return ds.select(chosen if chosen else [])  # an empty range behind the last row is an IndexError there
 
 
 def divide(ds: Dataset, names: Iterable[str]) -> dict[str, Dataset]:

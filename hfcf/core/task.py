@@ -50,6 +50,8 @@ class Task:
         empty_row: a row before a corpus fills it, own columns and `label`.
         labels: the labels of all its rows, in the order of a classifier's outputs; None where each corpus has its own.
         labelled: whether its rows have a `label`; without a label, a counterfactual has a different `outcome`.
+        related: whether the label names how two marked parts of a text are related: the words that it rests on are edits of a
+            relation.
         question: what a prompt asks about a row (`prompt`); its labels follow where they are closed.
         outcome_name: the name of the `outcome` in cards.
         change_names: the name in cards of a kind of change, where its own name is not clear.
@@ -76,6 +78,7 @@ class Task:
     empty_row: Mapping[str, Any]
     labels: tuple[str, ...] | None = None
     labelled: bool = True
+    related: bool = False
     question: str = "Which label does it have?"
     outcome_name: str = "label"
     change_names: Mapping[str, str] = field(default_factory=dict)

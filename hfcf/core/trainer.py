@@ -48,7 +48,8 @@ class Trainer(Protocol):
     """Trains a model of a task and runs it.
 
     It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer are used.
-    It may have `check_start(hp, labels)`, which raises a `ValueError` for a start whose classes are not the labels.
+    It may have `check_start(hp, labels)`, which raises a `ValueError` for a start whose classes are not the labels. One whose
+    `debiases` is true has an argument `debias` of `train`: a `hfcf.training.debias.Debias`.
     """
 
     @property
@@ -59,9 +60,7 @@ class Trainer(Protocol):
     def ways(self) -> int | None:
         """The number of labels that a model distinguishes by default; None: the labels that the rows have (`used_labels`)."""
 
-    def train(
-        self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None, debias: Any = None
-    ) -> int | None:
+    def train(self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Dataset | None = None) -> int | None:
         """Train a model and store it in a folder.
 
         Args:
@@ -70,7 +69,6 @@ class Trainer(Protocol):
             out: the folder.
             labels: the classes; empty where a task has none.
             dev: rows that choose the epoch, if the trainer chooses an epoch.
-            debias: `hfcf.training.debias.Debias`, or None.
 
         Returns:
             The epoch that was chosen, counted from 1; None if no epoch was chosen.

@@ -11,8 +11,8 @@ from typing import Any
 
 from datasets import Dataset
 
-from hfcf.core.contamination import save_seen
-from hfcf.core.model_checks import check_weights
+from hfcf.core.contamination import SEEN, save_seen
+from hfcf.core.model_checks import check_length, check_weights
 from hfcf.core.paths import hold_folder
 from hfcf.core.preflight import check_disk
 from hfcf.core.recipe import RecipeError
@@ -26,6 +26,7 @@ from hfcf.hub.previous_run import RECORD, ExistingResultError, check_result, wri
 from hfcf.pipeline import training_recipes as kinds
 from hfcf.pipeline.trainings import TRAININGS, source_arguments
 from hfcf.tasks.verification import LABELS, NOT_ENOUGH_INFO
+from hfcf.training.calibration import check_held_out
 from hfcf.training.classifier import classes_of
 from hfcf.training.data import drop_overlap, load_rows
 from hfcf.training.steps import count_steps, read_steps
@@ -43,7 +44,7 @@ def train(
     check_limit(limit)
     parsed = kinds.parse_train(recipe, where)
     check_disk([out])
-    check_weights(parsed.hyperparameters().model, f"{where}: {parsed.start}")
+    _check_model(parsed, where)
     limit = parsed.limit if limit is None else limit
     content = {**parsed.model_dump(exclude_unset=True), **({} if limit is None else {"limit": limit})}
     command = command or command_line("train", recipe, out, limit=limit)
@@ -61,17 +62,20 @@ def _train(
         raise ExistingResultError(
             f"{out / CHECKPOINTS} belongs to no training that hfcf began here: give another folder, or move it"
         )
-    training, held_out, dropped = divide_rows(parsed)
-    if "label" in training.column_names:  # of all rows: the first rows may lack a label
-        parsed = parsed.model_copy(update={"ways": _ways(parsed, training)})
-    training = _first(parsed, training, limit)
+    parsed, training, held_out, dropped = _prepare(parsed, limit)
     report: dict[str, Any] = {"rows": {"train": len(training), "held_out": len(held_out), "dropped as repeats": dropped}}
     out.mkdir(parents=True, exist_ok=True)
     (out / "scores.json").unlink(missing_ok=True)  # written last: a folder without it is not finished
     write_record(out, content, command)
     save_seen(out, training, parsed.hyperparameters().model)
     start = time.perf_counter()
-    scores = _train_and_score(parsed, training, held_out, out)
+    try:
+        scores = _train_and_score(parsed, training, held_out, out)
+    except Exception:
+        if not any(path for pattern in (f"{CHECKPOINTS}/*", *WEIGHTS) for path in out.glob(pattern)):  # refused before a step
+            (out / RECORD).unlink()  # else the mended recipe would be another one in this folder
+            (out / SEEN).unlink(missing_ok=True)
+        raise
     report |= {"training": read_steps(out), "scores": scores}
     report["seconds"] = round(time.perf_counter() - start)
     card = model_card({**content, "ways": parsed.ways}, parsed.hyperparameters(), report, command)
@@ -109,10 +113,9 @@ def plan_training(recipe: Mapping[str, Any], *, where: str = "the recipe", limit
     """
     parsed = kinds.parse_train(recipe, where)
     hp = parsed.hyperparameters()
-    check_weights(hp.model, f"{where}: {parsed.start}")
-    training, held_out, _ = divide_rows(parsed)
-    limit = parsed.limit if limit is None else limit
-    rows = len(_first(parsed, training, limit))
+    _check_model(parsed, where)
+    _, training, held_out, _ = _prepare(parsed, parsed.limit if limit is None else limit)
+    rows = len(training)
     steps = count_steps(hp, rows)
     return {
         "rows": {"train": rows, "held_out": len(held_out)}, "steps": steps, "exact": hp.max_steps is not None,
@@ -121,13 +124,33 @@ def plan_training(recipe: Mapping[str, Any], *, where: str = "the recipe", limit
     }  # fmt: skip
 
 
-def _first(recipe: kinds.TrainRecipe, rows: Dataset, limit: int | None) -> Dataset:
-    """Select the first rows, and warn if a classifier's rows all have one label: many files are sorted by label."""
-    rows = rows if limit is None else rows.select(range(min(limit, len(rows))))
+def _check_model(recipe: kinds.TrainRecipe, where: str) -> None:
+    """Raise an error for a start without weights, and for inputs that are longer than it reads."""
+    hp = recipe.hyperparameters()
+    check_weights(hp.model, f"{where}: {recipe.start}")
+    try:
+        check_length(hp.model, hp.max_length)
+    except ValueError as error:
+        raise RecipeError(f"{where}: {error}") from error
+
+
+def _prepare(recipe: kinds.TrainRecipe, limit: int | None) -> tuple[kinds.TrainRecipe, Dataset, Dataset, int]:
+    """Load the rows, and check what can be known before hours of training.
+
+    Returns:
+        The recipe with the number of labels; the rows to train on, the first `limit`; the held-out rows; the number of repeats.
+    """
+    training, held_out, dropped = divide_rows(recipe)
+    if "label" in training.column_names:  # of all rows: the first rows may lack a label
+        recipe = recipe.model_copy(update={"ways": _ways(recipe, training)})
+    training = training if limit is None else training.select(range(min(limit, len(training))))
     classifier = isinstance(recipe, kinds.VerifierRecipe | kinds.RelationRecipe | kinds.ModelRecipe)
-    if classifier and "label" in rows.column_names and len(found := set(rows["label"])) == 1:
-        log.warning("all %d training rows have the label %s, and a model learns to say only that: take others", len(rows), *found)
-    return rows
+    if classifier and not getattr(recipe, "nei", ()) and "label" in training.column_names and len(set(training["label"])) == 1:
+        only = f"all {len(training)} rows to train on have the label {training[0]['label']}, and a model learns to say only that"
+        raise RecipeError(f"data: {only}: take others; many files are sorted by label")
+    if getattr(recipe, "calibrate", False):
+        check_held_out(held_out, LABELS[: recipe.ways])
+    return recipe, training, held_out, dropped
 
 
 def select_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, int]:
@@ -155,6 +178,9 @@ def _ways(recipe: kinds.TrainRecipe, rows: Dataset) -> int:
 def divide_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, Dataset, int]:
     """Load a recipe's rows; return the rows to train on, the held-out rows, and the number that an evaluation set repeats."""
     rows, dropped = select_rows(recipe)
+    if not len(rows):
+        repeated = f", {dropped} of exclude's left out" if dropped else ""
+        raise RecipeError(f"data: there is no row to train on{repeated}: check split, skip, take and pieces, or give other files")
     # Salted: the halves of `half` are chosen with the same seed.
     split = group_safe_split(rows, recipe.held_out, seed=recipe.hyperparameters().seed, salt="held out:")
     return split["train"], split["validation"], dropped

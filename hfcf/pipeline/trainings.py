@@ -24,7 +24,7 @@ from hfcf.metrics.scores.structures import encoder_of
 from hfcf.pipeline import recipes
 from hfcf.pipeline import training_recipes as kinds
 from hfcf.tasks.verification import LABELS
-from hfcf.training.calibration import calibrate, check_held_out
+from hfcf.training.calibration import calibrate
 from hfcf.training.cloze import cloze_questions
 from hfcf.training.corrector import evaluate_corrector, train_corrector
 from hfcf.training.data import drop_related, load_rows
@@ -157,8 +157,6 @@ def _length(recipe: kinds.TrainRecipe) -> int:
 
 def _train_verifier(recipe: kinds.VerifierRecipe, rows: Rows, out: Path) -> Scores:
     hp, labels = recipe.hyperparameters(), LABELS[: recipe.ways]
-    if recipe.calibrate:
-        check_held_out(rows.held_out, labels)  # before hours of training
     train_verifier(rows.training, hp, out, labels=labels)
     scores: Scores = {}
     if recipe.calibrate:

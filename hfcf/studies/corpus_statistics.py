@@ -67,7 +67,8 @@ def describe(rows: Dataset) -> dict[str, Any]:
                 numbers.setdefault(f"words per {segment.field}", []).append(len(segment.text.split()))
                 texts[segment.field] += 1
         for field, n in texts.items():
-            numbers.setdefault(field if field == "evidence" else f"{field}s", []).append(n)
+            plural = field if field == "evidence" or field.endswith("s") else f"{field}s"
+            numbers.setdefault(plural, []).append(n)
         if task.name == STRUCTURES.name and row["structure"]:
             numbers.setdefault("steps", []).append(len(Structure.from_row(row).merged().steps))
             numbers.setdefault("distractors", []).append(len(distractors(row) or ()))

@@ -164,6 +164,7 @@ TASK = Relation(
     columns={"tokens": TOKENS, "head": SPAN, "tail": SPAN},
     signature=("tokens",),
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
+    related=True,
     question="Which relation do the two entities have?",
     shared="a sentence",
     candidate={"text": TEXT, "label": TEXT},

@@ -37,11 +37,8 @@ class ReaderTrainer:
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str] = (), dev: Dataset | None = None,
-        debias: Any = None,
     ) -> int | None:  # fmt: skip
         """Train a reader; an interrupted training continues. No epoch is chosen: it is the last."""
-        if debias is not None:
-            raise ValueError("debias: its losses are for classifiers; leave it out for a reader")
         if isinstance(hp, OpenHyperparameters):
             train_open_reader(rows, hp, out)
         else:

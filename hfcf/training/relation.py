@@ -209,11 +209,8 @@ class RelationTrainer:
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
-        debias: Any = None,
     ) -> int | None:  # fmt: skip
         """Train a new R-BERT; the epoch is the best on the development rows."""
-        if debias is not None:
-            raise ValueError("debias: a relation classifier is trained by plain cross-entropy")
         return train_relation(rows, hp, out, labels=labels, dev=dev)
 
     def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str]) -> list[str]:

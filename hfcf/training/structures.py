@@ -193,11 +193,8 @@ class StructureTrainer:
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
-        debias: Any = None,
     ) -> int | None:  # fmt: skip
         """Train a model; no epoch is chosen: it is the last."""
-        if debias is not None:
-            raise ValueError("debias: models of argument structures are trained without; the task verification has these losses")
         kind = self.kind or ("seq2seq" if two_sided(hp.model) else "classifier")
         train_structures(rows, hp, out, task=self.task or (3 if kind == "seq2seq" else 1), kind=kind, labels=labels)
         return None

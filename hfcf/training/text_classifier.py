@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from datasets import Dataset
 
@@ -35,11 +34,8 @@ class TextTrainer:
 
     def train(
         self, rows: Dataset, hp: Hyperparameters, out: Path, *, labels: Sequence[str], dev: Dataset | None = None,
-        debias: Any = None,
     ) -> int | None:  # fmt: skip
         """Train a classifier; an interrupted training continues. No epoch is chosen: it is the last."""
-        if debias is not None:
-            raise ValueError("debias: a classifier of single texts is trained by plain cross-entropy")
         train_texts_classifier(rows, hp, out, labels=labels, column=self.column)
         return None
 

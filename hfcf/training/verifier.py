@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from datasets import Dataset, concatenate_datasets
 
@@ -228,6 +228,7 @@ def rate_labels(
 class VerifierTrainer:
     """Trains and asks verifiers for a comparison; see `hfcf.core.trainer.Trainer`."""
 
+    debiases: ClassVar[bool] = True
     changes: tuple[str, ...] = ("claim", "evidence", "both")
     ways: int | None = None
 

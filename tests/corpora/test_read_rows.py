@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from typer.testing import CliRunner
 
 import hfcf
 from hfcf.cli import app
+from hfcf.corpora import load
+from hfcf.corpora.base import CorpusError
 from hfcf.corpora.custom.source import load_file, read_rows
 from hfcf.studies.human.export import export
 
@@ -68,6 +70,11 @@ def test_a_file_needs_no_name_of_a_corpus(tiny_model: Callable[[str], str], tmp_
     assert "mine.csv: 2 of 2 rows are scored" in run("evaluate", tiny_model("classifier"), "--corpus", str(tmp_path / "mine.csv"))
     Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
     assert "saved: 2 of 2 rows are scored" in run("evaluate", tiny_model("classifier"), "--corpus", str(tmp_path / "saved"))
+    parts = DatasetDict({"train": Dataset.from_list(rows[:1]), "rest": Dataset.from_list(rows[1:])})
+    parts.save_to_disk(tmp_path / "parts")
+    assert load(str(tmp_path / "parts"), split="train + rest")["claim"][:] == ["Claim 0.", "Claim 1."]
+    with pytest.raises(CorpusError, match=r"'test'.*train, rest"):
+        load(str(tmp_path / "parts"), split="train+test")
     assert load_file(write(tmp_path / "salt.jsonl", [SALT]))["structure"][0] == [{"premises": ["E1", "E2"], "conclusion": "claim"}]
 
 

@@ -195,6 +195,10 @@ def test_coverage_of_relation_rows_and_questions() -> None:
     }  # fmt: skip
     found = hfcf.coverage(hfcf.pair(Dataset.from_list([other]), Dataset.from_list([asked])))
     assert {kind for kind, part in found.items() if part["pairs"]} == {"quantifier"}
+    review = {"id": "a", "text": "A dull film.", "label": "neg"}
+    new_review = {"id": "b", "text": "A bright film.", "label": "pos", "source_id": "a"}
+    found = hfcf.coverage(hfcf.pair(Dataset.from_list([new_review]), Dataset.from_list([review])))
+    assert {kind for kind, part in found.items() if part["pairs"]} == {"other"}
 
 
 def test_pairs_without_ids_of_counterfactuals_and_with_numbers_that_pandas_made_floats(tmp_path: Path) -> None:

@@ -142,8 +142,6 @@ def test_rows_without_spans_alone_are_refused(hp: Hyperparameters, tmp_path: Pat
     without = Dataset.from_list([row(0, "Is it? It is.", None)], features=TASK.features)
     with pytest.raises(ValueError, match=r"1 rows.*span"):
         train_reader(without, hp, tmp_path)
-    with pytest.raises(ValueError, match="debias"):
-        TRAINER.train(rows(), hp, tmp_path, debias=object())
 
 
 def test_open_questions_are_not_read_and_are_counted(hp: Hyperparameters) -> None:

@@ -117,8 +117,6 @@ def test_what_can_not_be_trained(hp: Hyperparameters, tmp_path: Path) -> None:
         train_structures(dataset(), hp, tmp_path, task=3, kind="graph")
     with pytest.raises(ValueError, match="2 to 4"):
         train_structures(dataset([NEI]), hp, tmp_path, task=2, kind="classifier")
-    with pytest.raises(ValueError, match="debias"):
-        TRAINER.train(dataset(), hp, tmp_path, labels=LABELS[:2], debias=object())
 
 
 # --- answers

@@ -7,8 +7,10 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -612,10 +614,8 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     with caplog.at_level(logging.WARNING):
         train(recipe, tmp_path / "two")
     assert set(json.loads((tmp_path / "two" / "config.json").read_text())["label2id"]) == {SUPPORTS, REFUTES}
-    alone = "training rows have the label"
-    assert alone not in caplog.text
-    plan_training(recipe, limit=1)
-    assert alone in caplog.text, "one row has one label"
+    with pytest.raises(RecipeError, match=r"1 rows.*(SUPPORTS|REFUTES)"):
+        plan_training(recipe, limit=1)
     assert re.search(r"\d+ of 4 rows have more than max_length=24 tokens, and are cut", caplog.text)
     third = [
         {**row, "id": f"n{i}", "group_id": f"n{i}", "claim": f"New {i}.", "label": NOT_ENOUGH_INFO} for i, row in enumerate(rows(4))
@@ -627,6 +627,40 @@ def test_labels_of_a_training_are_those_of_its_rows(tiny_model: Tiny, tmp_path: 
     with caplog.at_level(logging.WARNING):
         assert set(select_rows(parse_train({**recipe, "ways": 2}))[0]["label"]) == {SUPPORTS, REFUTES}
     assert "rows are not trained on: ways is 2, and they are neither SUPPORTS nor REFUTES" in caplog.text
+
+
+def test_what_can_not_be_trained_is_refused_before_the_first_step(tiny_model: Tiny, tmp_path: Path) -> None:
+    recipe, out = recipe_of(tmp_path, tiny_model("classifier"), nei=[]), tmp_path / "out"
+    data, one_group = recipe["data"][0], [{**row, "group_id": "g"} for row in rows(8)]
+    jsonl(tmp_path / "one_group.jsonl", Dataset.from_list(one_group))
+    for changes, told in (
+        ({"max_length": 5000}, "max_length .*5000"),
+        ({"data": [{**data, "skip": 40}]}, "no row"),
+        ({"exclude": [{**recipe["exclude"][0], "data_files": "train.jsonl"}]}, "no row.* 40 "),
+        ({"calibrate": True, "held_out": 0.999, "data": [{**data, "data_files": "one_group.jsonl"}]}, "no row|held.out"),
+    ):
+        for each in (plan_training, partial(train, out=out)):
+            with pytest.raises(ValueError, match=told):
+                each({**recipe, **changes})
+    train(recipe, out)
+
+
+def test_a_training_that_is_refused_leaves_its_folder_to_the_mended_one(
+    tiny_model: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, out = recipe_of(tmp_path, tiny_model("classifier"), evaluate=[], baselines=False), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("hfcf.pipeline.trainings.train_verifier", Mock(side_effect=ValueError("no")))
+        with pytest.raises(ValueError, match="no"):
+            train(recipe, out)
+    assert not (out / "recipe.yaml").exists()
+    train({**recipe, "learning_rate": 0.002}, out)
+    with monkeypatch.context() as patch:  # once it is trained the folder is its own
+        patch.setattr("hfcf.pipeline.trainings.evaluate_verifier", Mock(side_effect=ValueError("no")))
+        with pytest.raises(ValueError, match="no"):
+            train({**recipe, "learning_rate": 0.002}, out)
+    with pytest.raises(ExistingResultError, match="learning_rate"):
+        train(recipe, out)
 
 
 def test_a_head_whose_classes_nobody_named_is_not_trained_on(tiny_model: Tiny, tmp_path: Path) -> None:

@@ -195,14 +195,15 @@ def _check(arguments: Mapping[str, Any]) -> None:
 
 
 def _part(ds: Dataset | DatasetDict, split: str | None, folder: str) -> Dataset | DatasetDict:
-    """Return a split of a saved dataset, or a slice of a split."""
+    """Return what an instruction names of a saved dataset; see `cut_split`."""
     if split is None:
         return ds
-    name = split.partition("[")[0]
+    names = [part.partition("[")[0].strip() for part in split.split("+")]
     parts = ds if isinstance(ds, DatasetDict) else {str(ds.split or "train"): ds}
-    if name not in parts:
-        raise CorpusError(f"{folder}: there is no split {name!r}; there is {', '.join(parts)}")
-    return cut_split({name: parts[name]}, split)
+    for name in names:
+        if name not in parts:
+            raise CorpusError(f"{folder}: there is no split {name!r}; there is {', '.join(parts)}")
+    return cut_split({name: parts[name] for name in names}, split)
 
 
 # --- the rows that commands take: of a run's folder, of files, or in memory

@@ -72,7 +72,7 @@ def _source(task: Task, row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _kinds(task: Task, source: Mapping[str, Any], row: Mapping[str, Any]) -> Kinds:
     """Return the kinds of a pair's edits: of the first text and, where rows have labels, of others that were not exchanged."""
-    relation = task.labelled and task.labels is None and source.get("label") != row.get("label")
+    relation = task.related and source.get("label") != row.get("label")
     first, *others = compare_texts(task.segments(source), task.segments(row))
     edited = [block for block in others if task.labelled and block.is_alike and len(block.old) == len(block.new)]
     found: dict[str, tuple[str, str]] = {}

@@ -345,7 +345,8 @@ def train(comparison: Comparison, job: Job, work: Path) -> dict[str, Any]:
     start, cpu = time.perf_counter(), time.process_time()
     if not job.prompted:
         trainer = comparison.trainer(job)
-        about["best_epoch"] = trainer.train(rows, job.hp, folder, labels=sample.labels, dev=sample.dev, debias=method.debias)
+        debias = {"debias": method.debias} if method.debias else {}
+        about["best_epoch"] = trainer.train(rows, job.hp, folder, labels=sample.labels, dev=sample.dev, **debias)
     about |= {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / READY).write_text(json.dumps(about), encoding="utf-8")

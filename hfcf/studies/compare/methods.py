@@ -163,12 +163,12 @@ def _build_method(recipe: SetComparison | ColumnComparison, name: str, part: Met
     common = recipe.settings if system == recipe.system else None
     settings = system_class(system).locate({**(common or {}), **(part.settings or {})}, recipe.data_dir)
     built = make_system(system, preset=recipe.preset, seed=recipe.seed, settings=settings, task=task.system_task if task else None)
-    allowed = load_trainer(get_task(built.task).trainer).changes
-    if allowed:  # else they are the kinds that the system writes
+    allowed = load_trainer(get_task(built.task).trainer).changes if task else ()
+    if allowed:  # else they are the kinds that the system writes, or the rows' task is not known yet
         recipes.check_keys(part.changes or (), allowed, f"{where}: changes")
     options |= {key: getattr(part, key) for key in ("control", "ratio", "unseen") if getattr(part, key) is not None}
     method = Method(name, built, tuple(part.changes or ()), **options)
-    if method.control == "phrases" and type(get_task(built.task)).phrase is Task.phrase:
+    if task and method.control == "phrases" and type(get_task(built.task)).phrase is Task.phrase:
         raise RecipeError(f"{where}: control: phrases: nothing says which words of {built.task} rows their label rests on")
     if method.control == "judged" and method.judge is None:
         raise RecipeError(
@@ -183,6 +183,8 @@ def check_methods(methods: Sequence[Method], task: Task) -> None:
         if method.system is not None and method.system.task != task.system_task:
             other = f"{method.system.name} works on {method.system.task} rows, and these are {task.name} rows"
             raise RecipeError(f"methods: {method.name}: {other}")
+        if method.debias and not getattr(load_trainer(task.trainer), "debiases", False):
+            raise RecipeError(f"methods: {method.name}: debias: no loss against bias is known for {task.name} rows: leave it out")
         try:
             _ = method.definition
         except OSError as error:

@@ -61,10 +61,10 @@ def write_page(
         if len(grid.values(metric)):
             sections += [f"## {heading} (%)", *_scores(recipe, grid, metric, found)]
     for metric in grid.scorer.compared:
-        for size, part in grid.by_size().items() if any(each.metric == metric for each in found) else ():
-            rows = f", {size:,} rows" if size else ""
-            sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}{rows}"]
-            sections += [_differences(part, [each for each in found if (each.metric, each.size) == (metric, size)])]
+        for size, part in grid.by_size().items():
+            if own := [each for each in found if (each.metric, each.size) == (metric, size)]:
+                rows = f", {size:,} rows" if size else ""
+                sections += [f"## {grid.scorer.metrics[metric]}: difference from {grid.baseline}{rows}", _differences(part, own)]
     sections += [*_worths(grid), *_pairs(grid), *_strata(grid)]
     sections += ["## Rows", _training_rows(grid), _evaluated_rows(grid)]
     sections += ["### Rows that models of the methods have seen", seen] if seen else []
@@ -123,6 +123,8 @@ def _scores(recipe: SetComparison | ColumnComparison, grid: Grid, metric: str, f
     expected = len(grid.seeds) // len(grid.by_size())
     if None not in (sizes := grid.by_size()):
         for corpus, setting in grid.corpora.items():
+            if not (values["corpus"] == corpus).any():
+                continue
             starred: set[tuple[str, Any]] = {(each.method, each.size) for each in marked if each.corpus == corpus}
             every = dict.fromkeys(sizes, floors[corpus])
             texts = tables.score_texts(values[values["corpus"] == corpus], "size", expected, starred, every)

@@ -183,7 +183,7 @@ class _Shared(Recipe):
     """The folder in which the sources' folders and files lie."""
     seed: Seed = 13
     """The seed of the systems."""
-    seeds: list[Seed]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     """The seeds of the compared models."""
     system: str | None = None
     """The system of the methods that name none."""
@@ -349,7 +349,7 @@ class RationaleComparison(Recipe):
     """Tokens that the verifier reads."""
     rows: Positive | None = 400
     """How many rows of each corpus are read."""
-    seeds: list[Seed]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     """The seeds of the random baseline."""
     seed: Seed | None = None
     """The first of as many seeds as `seeds` has."""

@@ -14,7 +14,7 @@ from datasets import Dataset, concatenate_datasets
 from hfcf.core import recipe as recipes
 from hfcf.core.expand import balanced_sample
 from hfcf.core.model import Model, is_prompted
-from hfcf.core.model_checks import can_configure
+from hfcf.core.model_checks import can_configure, check_length
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task, task_of
 from hfcf.core.trainer import load_trainer, used_labels
@@ -293,12 +293,13 @@ def warn_of_small_pools(methods: Sequence[Method], samples: Sequence[Sample]) ->
 
 
 def check_starts(samples: Sequence[Sample], task: Task) -> None:
-    """Raise `RecipeError` for a classifier that can't be trained on, because its classes are not a sample's labels."""
-    if (check := getattr(load_trainer(task.trainer), "check_start", None)) is None:
-        return
+    """Raise `RecipeError` for a start whose classes are not a sample's labels, or that can't read so many tokens."""
+    check = getattr(load_trainer(task.trainer), "check_start", None)
     for hp, labels in {(id(hp), sample.labels): (hp, sample.labels) for sample in samples for hp in sample.hps.values()}.values():
         if isinstance(hp, Hyperparameters) and can_configure(hp.model):
             try:
-                check(hp, labels)
+                check_length(hp.model, hp.max_length)
+                if check is not None:
+                    check(hp, labels)
             except ValueError as error:
                 raise RecipeError(f"model: {error}") from error

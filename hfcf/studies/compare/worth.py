@@ -129,7 +129,8 @@ def _worth(method: str, size: int, setting: str | None, added: float, sizes: Seq
     gain = means[-1] - means[list(sizes).index(size)]
     limit = max(sizes) - size
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rows = np.where(doubling > 0, size * (np.exp2(gain / doubling) - 1), np.where(gain > 0, np.inf, 0.0))
+        # Along a line that falls no number of rows gains, or loses, as much.
+        rows = np.where(doubling > 0, size * (np.exp2(gain / doubling) - 1), np.select([gain > 0, gain < 0], [np.inf, -size]))
     rows = np.minimum(rows, limit)
     low, high = np.quantile(rows[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Worth(method, size, setting, added, float(gain[0]), float(doubling[0]), float(rows[0]), float(low), float(high), limit)

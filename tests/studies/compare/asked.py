@@ -70,7 +70,7 @@ class Reader:
     changes: ClassVar[tuple[str, ...]] = ()
     ways: ClassVar[int | None] = None
 
-    def train(self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Any = None, debias: Any = None) -> None:
+    def train(self, rows: Dataset, hp: Any, out: Path, *, labels: Sequence[str], dev: Any = None) -> None:
         assert list(labels) == []
         out.mkdir(parents=True, exist_ok=True)
         (out / "rows").write_text(str(len(rows)), encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 import kinds
 import pytest
 
+from hfcf.core.recipe import RecipeError
 from hfcf.core.trainer import load_trainer
 from hfcf.studies.compare import comparison as engine
 from hfcf.studies.compare import methods
@@ -131,6 +132,24 @@ def test_a_cell_s_key_has_all_that_makes_it(tmp_path: Path, tiny_model: kinds.Ti
     monkeypatch.setattr("swap_system.SwapRelation.VERSION", "2")
     assert [key == other for key, other in zip(before, keys(), strict=True)] == [True, False, False]
     assert load_trainer("hfcf.training.relation:TRAINER").changes == ()
+
+
+def test_what_fits_no_row_of_the_task_is_refused_before_anything_is_trained(tmp_path: Path, tiny_model: kinds.Tiny) -> None:
+    of_claims, of_relations = kinds.claims(tmp_path, tiny_model), kinds.relations(tmp_path, tiny_model)
+    poe = {"debias": {"kind": "poe"}}
+    for content, changes, told in (
+        (of_claims, {"model": {**of_claims["model"], "max_length": 5000}}, "max_length .*5000"),
+        (of_relations, {"model": {**of_relations["model"], "max_length": 5000}}, "max_length .*5000"),
+        (of_relations, {"methods": {"none": None, "product": poe}}, "product: debias: .*relation"),
+        (of_claims, {"seeds": []}, "seeds"),
+        (of_claims, {"methods": {"EDA": {"system": "eda", "changes": ["sentence"]}}}, "changes: .*'sentence'"),
+        (of_claims, {"methods": {"EDA": {"system": "eda", "control": "phrases"}}}, "phrases: .*verification"),
+    ):
+        with pytest.raises(RecipeError, match=told):
+            kinds.opened({**content, **changes}, tmp_path / "results")
+    kinds.opened({**of_claims, "methods": {"none": None, "product": poe}}, tmp_path / "results")
+    phrases = {"EDA": {"system": "eda", "control": "phrases"}}
+    kinds.opened({**of_relations, "methods": {"none": None, **phrases}}, tmp_path / "results")
 
 
 def test_runs_name_the_cells_and_full_computes_all(tmp_path: Path, tiny_model: kinds.Tiny) -> None:

@@ -78,6 +78,11 @@ def test_where_more_rows_add_nothing_a_gain_is_worth_more_than_was_measured() ->
     assert [each.rows for each in flat] == [300, 300]
 
 
+def test_a_loss_where_more_rows_lose_is_worth_all_rows() -> None:
+    falling = worths(make_grid(cells(90, {100: 100, 200: 98, 400: 96}), "none"), "accuracy", resamples=10)
+    assert [each.rows for each in falling] == [-100, -100]
+
+
 def test_seeds_that_are_missing_are_no_error() -> None:
     more = [{**each, "seed": each["seed"]._replace(seed=14)} for each in cells(120)]
     whole, fewer = (worths(make_grid([*cells(120), *some], "none"), "accuracy", resamples=50) for some in (more, more[1:]))
