@@ -581,6 +581,20 @@ def test_open_labels_have_choices_that_give_nothing_away(tmp_path: Path) -> None
     assert len({item["methods"]["mine"]["choices"][0] for item in items}) == 2  # which of the two comes first is drawn
 
 
+def test_files_of_ones_own_are_paired_with_their_sources(tmp_path: Path) -> None:
+    rows = {"premise": "Oslo is the capital of Norway.", "hypothesis": "Oslo is in Norway.", "label": "entailment"}
+    made = {**rows, "hypothesis": "Oslo is in Sweden.", "label": "contradiction", "source_id": "a"}
+    for name, row in (("sources", {"id": "a", **rows}), ("made", {"id": "b", **made})):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    export({"mine": tmp_path / "made.jsonl"}, "pairs", tmp_path / "out", sources=tmp_path / "sources.jsonl", raters=1)
+    [item] = json.loads((tmp_path / "out" / "key.json").read_text(encoding="utf-8"))["items"].values()
+    texts = item["texts"]
+    assert (texts["source"], texts["new"], texts["context"]) == ("Oslo is in Norway.", "Oslo is in Sweden.", rows["premise"])
+    (tmp_path / "sources.jsonl").write_text(json.dumps({"id": "a", "text": "A dull film.", "label": 0}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"'label'.* 0"):
+        export({"mine": tmp_path / "made.jsonl"}, "pairs", tmp_path / "new", sources=tmp_path / "sources.jsonl", raters=1)
+
+
 def test_answers_are_hidden(tmp_path: Path) -> None:
     before = {
         "id": "q", "title": "Richmond", "context": "Jeff Hogg led the side in 1994.", "question": "who led in 1994",

@@ -252,33 +252,39 @@ def describe_file(
 def read_rows(rows: RowSet, needs: Collection[str] = (), *, on_error: str = "raise") -> Iterator[dict[str, Any]]:
     """Yield the rows of a set, with labels as text; for a run's folder, its counterfactuals.
 
-    `load_file` reads a row of a file that lacks a column of `needs` that its task has, or has it in another form. Its other columns
-    stay. With on_error="reject", a row that can't be read has a `status` that says why.
+    `load_file` reads a row of a file that lacks a column of `needs` that its task has, or has it in another form. Where `needs` are
+    columns of no task, such as ids, all of the row's task are needed. Its other columns stay. With on_error="reject", a row that
+    can't be read has a `status` that says why.
     """
     if not isinstance(rows, (str, Path)):
         yield from _name_labels(rows)
         return
-    task = nearest_task(frozenset(needs))
+    common = nearest_task(frozenset(needs))
     for file in _files(Path(rows)):
         for i, row in enumerate(_raw(file, strict=on_error == "raise")):
-            if task and not _fits(row, needs, task):
-                yield from _loaded(file, needs, task, on_error, i)
+            task = common or (nearest_task(frozenset(row)) if needs else None)
+            every = needs if common or not task else {*needs, *task.columns, *(["label"] if task.labelled else [])}
+            if (needs and not task) or (task and not _fits(row, every, task)):
+                yield from _loaded(file, every, task if common else None, on_error, i)
                 break
             yield row
 
 
-def _loaded(file: Path, needs: Collection[str], task: Task, on_error: str, skip: int) -> Iterator[dict[str, Any]]:
+def _loaded(file: Path, needs: Collection[str], task: Task | None, on_error: str, skip: int) -> Iterator[dict[str, Any]]:
     """Yield a file's rows from a given row on; its loader reads rows in another form."""
     raw = _raw(file, strict=False)
     try:
-        loaded: Iterable[dict[str, Any]] = load_file(file, (task.name,), on_error=on_error)
-    except LayoutError:  # the caller that needs the columns says which are missing
+        loaded: Iterable[dict[str, Any]] = load_file(file, (task.name,) if task else (), on_error=on_error)
+    except LayoutError:
+        if task is None:
+            raise
+        # The caller that needs the columns says which are missing.
         yield from islice(raw, skip, None)
         return
     for own, row in islice(zip(raw, loaded, strict=True), skip, None):
         if row.get("status") is None:
             row.pop("status", None)
-        yield own if _fits(own, needs, task) else {**own, **row}
+        yield own if task and _fits(own, needs, task) else {**own, **row}
 
 
 def _raw(file: Path, *, strict: bool) -> Iterator[dict[str, Any]]:
@@ -292,10 +298,10 @@ def _raw(file: Path, *, strict: bool) -> Iterator[dict[str, Any]]:
 def _fits(row: Mapping[str, Any], needs: Collection[str], task: Task) -> bool:
     """Say whether a row has the needed columns of the task, each in its form."""
     features = {name: task.features[name] for name in needs if name in task.features}
-    closed = task.labels is not None and "label" in features
-    return all(name in row and _has_form(row[name], feature) for name, feature in features.items()) and not (
-        closed and row["label"] is not None and row["label"] not in (task.labels or ())
-    )
+    if not all(name in row and _has_form(row[name], feature) for name, feature in features.items()):
+        return False
+    label = row["label"] if "label" in features else None
+    return label is None or (isinstance(label, str) and label in (task.labels or (label,)))
 
 
 def _has_form(value: Any, feature: Any) -> bool:

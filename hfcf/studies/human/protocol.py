@@ -164,7 +164,7 @@ def view_pair(row: Row, source: Row | None, side: str) -> View:
     """View a counterfactual with its source, in any task: what changed, what both share, and the choices for its label."""
     assert source is not None
     task = task_of(row)
-    shown = pair(row, _hide_outcome(task, {**row, **task.revert_edits(row, row["edits"])}), _hide_outcome(task, row))
+    shown = pair(row, _hide_outcome(task, source), _hide_outcome(task, row))
     changed: list[dict[str, str]] = shown["texts"]  # type: ignore[assignment]
     shared: list[dict[str, str]] = shown["context"]  # type: ignore[assignment]
     if not changed:
