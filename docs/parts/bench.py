@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,13 @@ from parts.paths import RESULTS
 
 OWN_PAGE = ("end_to_end", "other_pairs")
 """Benchmarks whose table is not on the page about speed."""
-CHECKS = (
-    "rules_race_small",
-    "rules_race_base",
-    "rules_crossaug_small",
-    "rules_crossaug_base",
-    "rules_ccg_small",
-    "rules_rgf_small",
-    "rules_rgf_base",
-)
-"""Those of the page about checks, which has them as one table each."""
+CHECKS = {
+    "RACE": ("rules_race_small", "rules_race_base"),
+    "CrossAug": ("rules_crossaug_small", "rules_crossaug_base"),
+    "CCG": ("rules_ccg_small",),
+    "RGF": ("rules_rgf_small", "rules_rgf_base"),
+}
+"""Those of the page about checks: a table for each system, sizes side by side."""
 SIZES = {"small": "judge_curve", "base": "judge_curve_base"}
 """The file of each size's judges."""
 IN_TEXT = ("demo_funnel", "first_look")
@@ -63,15 +62,32 @@ def speed() -> str:
     """Return the tables of the benchmarks of speed."""
     return (
         "\n\n".join(
-            f"## {name}\n\n{printed(name)}" for name in stored() if name not in (*OWN_PAGE, *CHECKS, *SIZES.values(), *IN_TEXT)
+            f"## {name}\n\n{printed(name)}"
+            for name in stored()
+            if name not in (*OWN_PAGE, *chain(*CHECKS.values()), *SIZES.values(), *IN_TEXT)
         )
         or "No figures are stored."
     )
 
 
 def checks() -> str:
-    """Return the tables of what each rule brings."""
-    return "\n\n".join(printed(name) for name in CHECKS if file(name).is_file())
+    """Return a table for each system of what each rule brings."""
+    return "\n\n".join(_rules(system, names) for system, names in CHECKS.items())
+
+
+def _rules(system: str, names: Sequence[str]) -> str:
+    sizes = {name.rpartition("_")[2]: read(name) for name in names}
+    several = len(sizes) > 1
+    counts = list(read(names[0])["rules"]["preset"])
+    header = [f"{size}: {count}" if several else count for size in sizes for count in counts]
+    rules = dict.fromkeys(rule for content in sizes.values() for rule in content["rules"])
+    lines = []
+    for rule in rules:
+        found = [content["rules"].get(rule) for content in sizes.values()]
+        title = "the preset" if rule == "preset" else f"without {', '.join(f'`{setting}`' for setting in rule.split(', '))}"
+        lines.append([title, *(str(each[count]) if each else "–" for each in found for count in counts)])
+    rows = " and ".join(f"{content['rows']} rows{f' at size {size}' * several}" for size, content in sizes.items())
+    return f"{system}, preset offline, {rows}.\n\n{table(['', *header], lines)}\n\n{' '.join(map(origin, names))}"
 
 
 def judges() -> str:

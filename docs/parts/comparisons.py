@@ -244,6 +244,7 @@ def rgf_controls_table() -> str:
 
 CCG = "compare_ccg"
 CCG_CONTROLS = ("CCG, copies", "CCG, phrases alone", "CCG, the paper's rule", "synonym")
+CCG_COLUMNS = ("2-shot", "4-shot")
 
 
 def ccg_grid() -> Grid:
@@ -252,29 +253,31 @@ def ccg_grid() -> Grid:
 
 
 def ccg_table() -> str:
-    """Return the scores of CCG and its controls on 2-shot beside the paper's."""
-    return _ccg_column("2-shot")
-
-
-def ccg_4_shot_table() -> str:
-    """Return the scores of CCG and two controls on 4-shot beside the paper's."""
-    return _ccg_column("4-shot")
-
-
-def _ccg_column(column: str) -> str:
-    recipe = read_comparison(CCG, ["preset=offline"])
+    """Return the scores of CCG and its controls beside the paper's: methods down, rows, score and difference of each column."""
+    recipe, whole = read_comparison(CCG, ["preset=offline"]), ccg_grid()
     assert isinstance(recipe, ColumnComparison)
-    return scores_table(ccg_grid(), [column], [column], recipe.paper.scores["micro_f1"])
+    paper = recipe.paper.scores["micro_f1"]
+    gains = {column: mean_differences(whole, [column], whole.baseline) for column in CCG_COLUMNS}
+    lines = []
+    for method in (whole.baseline, "CCG", *CCG_CONTROLS):
+        line = [method]
+        for column, found in gains.items():
+            cells = whole.of(method, column).values()
+            scores = [f"{fmean(cell['train_rows'] for cell in cells):,.0f}", points(mean_score(whole, [column], method))]
+            line += [*scores, str(paper.get(method, {}).get(column, "–")), _text(found[method]) if method in found else ""]
+        lines.append(line)
+    header = [name for column in CCG_COLUMNS for name in (f"{column}: rows", "micro-F1", "paper", "difference [95 %]")]
+    return table(["method", *header], lines)
 
 
 def ccg_controls_table() -> str:
-    """Return CCG less its controls on 2-shot."""
-    return controls_table(ccg_grid(), "CCG", CCG_CONTROLS, ["2-shot"])
-
-
-def ccg_both_table() -> str:
-    """Return CCG less training without augmentation and less its controls, as means over 2-shot and 4-shot."""
-    return controls_table(ccg_grid(), "CCG", ("none", "CCG, copies", "CCG, phrases alone"), ["2-shot", "4-shot"])
+    """Return CCG less training without augmentation and less its controls, on each column and as means over both."""
+    lines = []
+    for control in ("none", *CCG_CONTROLS):
+        part = replace(ccg_grid(), methods=tuple(dict.fromkeys(("none", "CCG", control))))
+        found = [mean_differences(part, sets, control)["CCG"] for sets in (*([column] for column in CCG_COLUMNS), CCG_COLUMNS)]
+        lines.append([f"CCG − {control.removeprefix('CCG, ')}", *map(_text, found)])
+    return table(["", *(f"{column} [95 %]" for column in CCG_COLUMNS), "both, mean [95 %]"], lines)
 
 
 def ccg_worth_table() -> str:
@@ -297,4 +300,10 @@ def reviews_table() -> str:
 
 def reviews_controls_table() -> str:
     """Return revisions less their controls."""
-    return controls_table(grid(REVIEWS), REVISIONS, ("copies", "250 further reviews"), ["revised reviews"])
+    return controls_table(grid(REVIEWS), REVISIONS, ("copies", "250 further reviews", "500 further reviews"), ["revised reviews"])
+
+
+def reviews_worth_table() -> str:
+    """Return what revisions and copies are worth on revised reviews, by a line through 250, 500 and 750 reviews as they are."""
+    found = worths(grid(REVIEWS), VERDICTS.compared[0])
+    return _worths_table("revised reviews", [each for each in found if each.setting == "challenge"])

@@ -164,6 +164,7 @@ def print_training_plan(plan: Mapping[str, Any]) -> None:
     rows, about = plan["rows"], "" if plan["exact"] else "about "
     lines = [
         ("rows", f"{rows['train']} to train on, {rows['held_out']} held out"),
+        *([("labels", ", ".join(f"{number} {label}" for label, number in plan["labels"].items()))] if plan["labels"] else []),
         ("steps", f"{about}{plan['steps']}, which read each row {plan['passes']:g} times"),
         ("batch", f"{plan['batch_size']} inputs, {plan['micro_batch_size']} computed at a time"),
         ("gradient checkpointing", "yes" if plan["gradient_checkpointing"] else "no"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,10 @@ def plan_training(recipe: Mapping[str, Any], *, where: str = "the recipe", limit
         limit: train on the first rows only.
 
     Returns:
-        `rows` (to train on, held out), `steps`, `batch_size`, `micro_batch_size`, `gradient_checkpointing` and `passes` over the
-        rows. Steps are exact with `max_steps`. With `epochs` they are the steps of the rows themselves, and `exact` is False. Some
-        trainings make several inputs of a row, such as windows and pairs, or leave rows out.
+        `rows` (to train on, held out), `labels` (rows to train on of each; empty where rows have none), `steps`, `batch_size`,
+        `micro_batch_size`, `gradient_checkpointing` and `passes` over the rows. Steps are exact with `max_steps`. With `epochs`
+        they are the steps of the rows themselves, and `exact` is False. Some trainings make several inputs of a row, such as
+        windows and pairs, or leave rows out.
 
     Raises:
         RecipeError: the recipe does not fit.
@@ -118,8 +120,8 @@ def plan_training(recipe: Mapping[str, Any], *, where: str = "the recipe", limit
     rows = len(training)
     steps = count_steps(hp, rows)
     return {
-        "rows": {"train": rows, "held_out": len(held_out)}, "steps": steps, "exact": hp.max_steps is not None,
-        "passes": round(steps * hp.batch_size / max(rows, 1), 2), "batch_size": hp.batch_size,
+        "rows": {"train": rows, "held_out": len(held_out)}, "labels": _labels(training), "steps": steps,
+        "exact": hp.max_steps is not None, "passes": round(steps * hp.batch_size / max(rows, 1), 2), "batch_size": hp.batch_size,
         "micro_batch_size": hp.micro_batch_size or hp.batch_size, "gradient_checkpointing": hp.gradient_checkpointing,
     }  # fmt: skip
 
@@ -145,8 +147,8 @@ def _prepare(recipe: kinds.TrainRecipe, limit: int | None) -> tuple[kinds.TrainR
         recipe = recipe.model_copy(update={"ways": _ways(recipe, training)})
     training = training if limit is None else training.select(range(min(limit, len(training))))
     classifier = isinstance(recipe, kinds.VerifierRecipe | kinds.RelationRecipe | kinds.ModelRecipe)
-    if classifier and not getattr(recipe, "nei", ()) and "label" in training.column_names and len(set(training["label"])) == 1:
-        only = f"all {len(training)} rows to train on have the label {training[0]['label']}, and a model learns to say only that"
+    if classifier and not getattr(recipe, "nei", ()) and len(labels := _labels(training)) == 1:
+        only = f"all {len(training)} rows to train on have the label {next(iter(labels))}, and a model learns to say only that"
         raise RecipeError(f"data: {only}: take others; many files are sorted by label")
     if getattr(recipe, "calibrate", False):
         check_held_out(held_out, LABELS[: recipe.ways])
@@ -165,6 +167,11 @@ def select_rows(recipe: kinds.TrainRecipe) -> tuple[Dataset, int]:
     if left_out := len(rows) - len(kept):
         log.warning("%d of %d rows are not trained on: ways is 2, and they are neither %s nor %s", left_out, len(rows), *LABELS[:2])
     return kept, dropped
+
+
+def _labels(rows: Dataset) -> dict[str, int]:
+    """Count the rows of each label, the commonest first."""
+    return dict(Counter(rows["label"]).most_common()) if "label" in rows.column_names else {}
 
 
 def _ways(recipe: kinds.TrainRecipe, rows: Dataset) -> int:

@@ -305,6 +305,8 @@ def test_a_recipe_reports_its_steps(settings: Callable[..., Any], tmp_path: Path
     planned = plan_training(content)
     report = pipeline.train(content, tmp_path / "out")
     assert planned["rows"] == {"train": report["rows"]["train"], "held_out": report["rows"]["held_out"]}
+    assert sum(planned["labels"].values()) == planned["rows"]["train"]
+    assert set(planned["labels"]) == {"SUPPORTS", "REFUTES"}
     assert {name: planned[name] for name in ("steps", "exact", "batch_size", "micro_batch_size")} == {
         "steps": 4, "exact": True, "batch_size": 4, "micro_batch_size": 2
     }  # fmt: skip
