@@ -353,3 +353,19 @@ def load(engine: Engine, device: torch.device, pid: int, contents: str) -> Any:
     loaded = engine.load(device)
     usage().setdefault(type(engine).__name__, Usage()).loading += time.perf_counter() - start
     return loaded
+
+
+@lru_cache(maxsize=8)
+def load_once(
+    read: Callable[[Model, torch.device, torch.dtype], Any], model: Model, device: torch.device, dtype: torch.dtype, pid: int,
+    contents: str,
+) -> Any:  # fmt: skip
+    """Read weights once for all engines of a process; `contents`, their hash, is another one if they are trained again in place."""
+    return read(model, device, dtype)
+
+
+def free_models() -> None:
+    """Forget all weights that this process has loaded, so that a training has the memory; an engine reads its own again."""
+    load.cache_clear()
+    load_once.cache_clear()
+    clear_device_cache(garbage_collection=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +13,7 @@ from hfcf.core.decisions import reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import Positive
-from hfcf.engines.base import Encoded, Engine, pad, skip_empty
+from hfcf.engines.base import Encoded, Engine, load_once, pad, skip_empty
 from hfcf.engines.classifier_spec import read_spec
 from hfcf.engines.networks import load_network
 from hfcf.engines.verifier_inputs import count_tokens, cut_pairs, encode_pairs, model_inputs
@@ -24,12 +24,11 @@ ROUND = 5
 
 def load_classifier(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
     """Load a sequence classifier, with its adapter merged in, and its tokenizer once for all engines that read it."""
-    return _load(model, device, dtype, model.key())
+    found: tuple[Any, Any] = load_once(_read, model, device, dtype, os.getpid(), model.key())
+    return found
 
 
-@lru_cache(maxsize=4)
-def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
-    # `contents` is in the key, so that weights that were trained again in place are read again.
+def _read(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForSequenceClassification
 
     network = load_network(AutoModelForSequenceClassification, model, dtype).to(device)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
 
 from hfcf.core.model import Model
 from hfcf.core.settings import Positive, check_search
-from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.base import Encoded, Engine, load_once
 from hfcf.engines.generator import load_generator, load_tokenizer, search
 
 
@@ -63,7 +62,8 @@ class Continuation(Engine):
             _language(tokenizer, self.source)
             tokenizer.src_lang = self.source
         first = None if self.target is None else _language(tokenizer, self.target)
-        return _network(self.model, device, self.dtype(), os.getpid(), self.model.key()), tokenizer, first
+        # Once for all engines of a process: a translator of many languages serves both directions.
+        return load_once(_read, self.model, device, self.dtype(), os.getpid(), self.model.key()), tokenizer, first
 
     def encode(self, loaded: Any, requests: Sequence[Any]) -> list[Encoded]:
         network, tokenizer, _ = loaded
@@ -97,9 +97,7 @@ class Continuation(Engine):
         return min(self.max_length, positions if config.is_encoder_decoder else positions - self.max_new_tokens)
 
 
-@lru_cache(maxsize=4)
-def _network(model: Model, device: torch.device, dtype: torch.dtype, pid: int, contents: str) -> Any:
-    """Load the weights once for all engines of a process: a translator of many languages serves both directions."""
+def _read(model: Model, device: torch.device, dtype: torch.dtype) -> Any:
     network = load_generator(model, dtype).to(device)
     # Marian and BART are forced to end at the limit, which would hide that it cut them off.
     network.generation_config.forced_eos_token_id = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +15,7 @@ from hfcf.core.decisions import exceeds, ranked, reaches
 from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer
 from hfcf.core.settings import NonNegative, Positive
-from hfcf.engines.base import Encoded, Engine, pad
+from hfcf.engines.base import Encoded, Engine, load_once, pad
 from hfcf.engines.classifier import ROUND
 from hfcf.engines.generator import Generator, load_tokenizer, two_sided
 from hfcf.engines.networks import load_network
@@ -132,12 +132,11 @@ def first_texts(answers: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
 
 def load_reader(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
     """Load an extractive reader, with its adapter merged in, and its tokenizer, once for all settings of the engine."""
-    return _load(model, device, dtype, model.key())
+    found: tuple[Any, Any] = load_once(_read, model, device, dtype, os.getpid(), model.key())
+    return found
 
 
-@lru_cache(maxsize=8)
-def _load(model: Model, device: torch.device, dtype: torch.dtype, contents: str) -> tuple[Any, Any]:
-    # `contents` is in the key, so that weights that were trained again in place are read again.
+def _read(model: Model, device: torch.device, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForQuestionAnswering
 
     network = load_network(AutoModelForQuestionAnswering, model, dtype).to(device)

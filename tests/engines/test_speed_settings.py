@@ -12,7 +12,7 @@ import torch
 
 from hfcf.core.model import Model
 from hfcf.engines import base
-from hfcf.engines.base import Encoded, Engine
+from hfcf.engines.base import Encoded, Engine, free_models
 from hfcf.engines.classifier import Classifier
 
 
@@ -25,12 +25,10 @@ def test_networks_are_compiled_on_request(tiny_model: Callable[[str], str], monk
     before = type(engine.load(device)[0])
     assert compiled == []
     monkeypatch.setenv("HFCF_COMPILE", "1")
-    from hfcf.engines import classifier
-
-    classifier._load.cache_clear()
+    free_models()
     assert type(engine.load(device)[0]) is before
     assert compiled == [{"dynamic": True}]
-    classifier._load.cache_clear()
+    free_models()
 
 
 def test_attention_is_sdpa(tiny_model: Callable[[str], str]) -> None:

@@ -32,6 +32,7 @@ from hfcf.core.progress import time_left
 from hfcf.core.recipe import RecipeError
 from hfcf.core.task import Task
 from hfcf.core.trainer import Scorer, Trainer, load_scorer, load_trainer, with_settings
+from hfcf.engines.base import free_models
 from hfcf.studies.compare.contamination import overlap_table
 from hfcf.studies.compare.grid import Grid, make_grid
 from hfcf.studies.compare.methods import POOLED, Method, build_methods, check_methods, training_rows
@@ -344,6 +345,7 @@ def train(comparison: Comparison, job: Job, work: Path) -> dict[str, Any]:
         check_no_overlap(sample.sets, rows)
     start, cpu = time.perf_counter(), time.process_time()
     if not job.prompted:
+        free_models()  # of what made the counterfactuals, and of the models that were scored before
         trainer = comparison.trainer(job)
         debias = {"debias": method.debias} if method.debias else {}
         about["best_epoch"] = trainer.train(rows, job.hp, folder, labels=sample.labels, dev=sample.dev, **debias)

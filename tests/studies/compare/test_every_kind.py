@@ -11,11 +11,13 @@ import pytest
 
 from hfcf.core.recipe import RecipeError
 from hfcf.core.trainer import load_trainer
+from hfcf.engines import base
 from hfcf.studies.compare import comparison as engine
 from hfcf.studies.compare import methods
 from hfcf.studies.compare.results import Cells, try_lock
 from hfcf.studies.compare.run import compare, dry_run
 from hfcf.studies.compare.tables import points
+from hfcf.training.verifier import VerifierTrainer
 
 
 @pytest.fixture(params=kinds.KINDS)
@@ -132,6 +134,25 @@ def test_a_cell_s_key_has_all_that_makes_it(tmp_path: Path, tiny_model: kinds.Ti
     monkeypatch.setattr("swap_system.SwapRelation.VERSION", "2")
     assert [key == other for key, other in zip(before, keys(), strict=True)] == [True, False, False]
     assert load_trainer("hfcf.training.relation:TRAINER").changes == ()
+
+
+def test_a_training_has_the_memory_of_the_models_before_it(
+    tmp_path: Path, tiny_model: kinds.Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison, loaded, train = (
+        kinds.opened(kinds.claims(tmp_path, tiny_model), tmp_path / "results"),
+        list[int](),
+        VerifierTrainer.train,
+    )
+
+    def counted(self: VerifierTrainer, *rows: Any, **settings: Any) -> None:
+        loaded.append(base.load.cache_info().currsize + base.load_once.cache_info().currsize)
+        train(self, *rows, **settings)
+
+    monkeypatch.setattr(VerifierTrainer, "train", counted)
+    engine.fill(comparison, tmp_path / "work")
+    assert base.load.cache_info().currsize, "the last model was asked"
+    assert loaded == [0] * 4
 
 
 def test_what_fits_no_row_of_the_task_is_refused_before_anything_is_trained(tmp_path: Path, tiny_model: kinds.Tiny) -> None:
