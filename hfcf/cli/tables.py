@@ -235,7 +235,8 @@ def print_plan(plan: dict[str, Any], *, marks: bool = False) -> None:
     console.out.print(table)
     print_estimate(plan)
     if any(entry["tokens"] is None for entry in plan["stages"]):
-        console.out.print(Text("–: all answers were in the cache, which costs nothing", style="dim"))
+        why = "–: the answers to these rows were in the cache, so what further rows cost is not known"
+        console.out.print(Text(why, style="dim"))
     if plan["rejected"]:
         rejected = f"rejected while loading: {plan['rejected']} of {plan['rows']} rows, most often because "
         print_hanging(Text(rejected, style="bold").append_text(data_text(plan["reason"], "not bold")))
@@ -264,7 +265,9 @@ def print_estimate(plan: Mapping[str, Any]) -> None:
             print_hanging(data_text(text))
     if "seconds" in plan:
         loading = f", and {plan['loading']:.0f} s to load the models" if plan["loading"] >= 1 else ""
-        text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}"
+        unknown = [entry["stage"] for entry in plan["stages"] if entry["tokens"] is None]
+        besides = f", besides {', '.join(unknown)}, whose first answers were in the cache" if unknown else ""
+        text = f"all rows take {duration(plan['seconds'])} in one process on this machine{loading}{besides}"
         print_hanging(Text(text, style="bold"))
 
 

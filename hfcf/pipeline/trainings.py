@@ -264,6 +264,8 @@ def _evaluate_masked_lm(recipe: kinds.MaskedLMRecipe, name: str, rows: Dataset, 
 def _relation_rows(recipe: kinds.RelationRecipe, training: Dataset, held_out: Dataset) -> Rows:
     dev = [recipe.dev.model_copy(update={"name": DEV})] if recipe.dev else []
     chosen_on = load_evaluation_sets(dev, recipe.data_dir, training)
+    if not all(map(len, chosen_on.values())):
+        raise RecipeError("dev: no row is left to choose the epoch by: take rows that are not trained on, or leave dev out")
     rows = read_rows(recipe, training, held_out)
     return Rows(rows.training, rows.held_out, {**chosen_on, **rows.sets})
 

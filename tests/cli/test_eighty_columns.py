@@ -158,10 +158,12 @@ def test_a_plan_fits_and_has_totals(printed: Callable[..., str]) -> None:
     outcomes = [("check", f"rejected: {LONG}")]
     example = {"id": "0", "text": LONG, "row": source, "stages": outcomes, "counterfactuals": source["counterfactuals"]}
     plan = {"corpus": "hover", "rows": 9, "tried": 3, "stages": stages, "rejected": 2, "reason": LONG, "examples": [example]}
+    plan |= {"seconds": 9.0, "loading": 0.0}
     text = printed(print_plan, plan, marks=True)
     [total] = [line for line in text.splitlines() if line.startswith("│ all")]
     assert total.replace("│", "").split() == ["all", "3,703.5", "3,703,701", "37.0368"]
-    assert "costs nothing" in text
+    assert "in the cache" in text
+    assert text.count("cached") == 2, "in the table, and beside the sum"
     assert text.count("0:made:claim  the claim changed: SUPPORTS → REFUTES") == 1
     assert "it must say (312) It was founded in {+2006+}." in " ".join(text.split())
 

@@ -411,6 +411,15 @@ def refuted(rows: Dataset) -> Dataset:
     return Dataset.from_list([{name: new[name] for name in task.counterfactual}], features=task.counterfactual)
 
 
+def test_rows_with_a_relation_are_asked_for_their_entities() -> None:
+    rows = [{"sentence": "Ada met Bo.", "e1_start": 0, "e1_end": 3, "e2_start": 8, "e2_end": 10, "relation": "met"}]
+    with pytest.raises(LayoutError, match=r'columns={"head": "…", "tail": "…"}') as error:
+        hfcf.from_dataset(rows)
+    assert [cure["columns"] for cure in error.value.cures.values()] == [{"head": "…", "tail": "…"}, {"label": "…"}]
+    ds = hfcf.from_dataset(rows, columns={"head": ["e1_start", "e1_end"], "tail": ["e2_start", "e2_end"]}, ends="exclusive")
+    assert (ds[0]["label"], ds[0]["tokens"][ds[0]["tail"]["start"]]) == ("met", "Bo")
+
+
 def test_the_line_to_type_keeps_what_was_given() -> None:
     rows = [{"a": "Rome is in Italy.", "b": ROME, "c": 1, "key": "r1"}]
     columns = {"claim": "a", "evidence": "b"}

@@ -231,6 +231,18 @@ def test_a_wrong_variable_is_named(start: Start, monkeypatch: pytest.MonkeyPatch
     assert KEY not in str(error.value)
 
 
+def test_answers_of_servers_that_keep_no_types_are_read(start: Start) -> None:
+    def completion(message: Any, usage: Any) -> Reply:
+        return body({"object": "chat.completion", "choices": [{"index": 0, "message": message}], "usage": usage})
+
+    parts = [{"type": "text", "text": '{"claim": '}, {"type": "text", "text": '"It rains."}'}]
+    message, tokens = {"role": "assistant", "content": parts}, {"prompt_tokens": "7", "completion_tokens": "x"}
+    server = start(in_turn(completion(None, None), completion(message, tokens)))
+    assert ask("a") == [{"answer": {"claim": "It rains."}}]
+    assert len(server.asked) == 2
+    assert (used().calls, used().tokens) == (1, 7)
+
+
 def test_what_is_no_chat_completion_is_told(start: Start) -> None:
     start(in_turn(body({"error": "overloaded"})))
     with pytest.raises(RemoteError, match="overloaded"):

@@ -14,6 +14,7 @@ from tiny_relation import row
 
 from hfcf.cli import models
 from hfcf.core.model import Model, folder_hash
+from hfcf.core.recipe import RecipeError
 from hfcf.core.task import get_task
 from hfcf.engines.classifier_spec import RBERT
 from hfcf.engines.rbert import load_rbert
@@ -219,6 +220,8 @@ def test_a_recipe_trains_scores_and_writes_a_card_and_evaluate_says_the_same(
         "dev": {"corpus": "ccg_semeval", "data_dir": "ccg_semeval", "split": "validation"},
         "evaluate": [{"corpus": "ccg_semeval", "data_dir": "ccg_semeval", "split": "test"}],
     }  # fmt: skip
+    with pytest.raises(RecipeError, match="dev: no row"):
+        train({**recipe, "dev": {**recipe["data"][0]}}, tmp_path)
     report = train(recipe, tmp_path, command="hfcf train mine.yaml")
     assert report["scores"].keys() == {"dev, which chose the epoch", "ccg_semeval"}
     assert report["rows"]["train"] > 0

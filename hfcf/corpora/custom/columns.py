@@ -250,11 +250,22 @@ def find_columns(
         options = {layout.title: {"task": layout.task} for layout, _ in complete}
         raise LayoutError(f"{present}: the rows may be {' or '.join(layout.title for layout, _ in complete)}", options)
     if fitting:
-        raise LayoutError(
-            f"{present}: {_arrows(fitting[0][1])}, but no known column has the label", {"": {"columns": {"label": "…"}}}
-        )
+        others = _by_label(layouts, names)
+        cures = {**others, fitting[0][0].title if others else "": {"columns": {"label": "…"}}}
+        raise LayoutError(f"{present}: {_arrows(fitting[0][1])}, but no known column has the label", cures)
     examples = {layout.title: {"columns": dict(layout.example)} for layout in layouts}
     raise LayoutError(f"{present}: no known layout has these columns", examples)
+
+
+def _by_label(layouts: Sequence[Layouts], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the fields to name for each layout whose own name of a label is a column: rows with a `relation` have entities."""
+    plain, found = {name.strip().lower() for name in names}, dict[str, dict[str, Any]]()
+    for layout in layouts:
+        if plain.intersection(map(str, layout.optional.get("label", ()))) - {"label"}:
+            lacking = [[field for field, columns in form.items() if plain.isdisjoint(map(str, columns))] for form in layout.forms]
+            if fields := min(filter(None, lacking), key=len, default=None):
+                found[layout.title] = {"columns": dict.fromkeys(fields, "…")}
+    return found
 
 
 def _named(column: Any) -> Column:

@@ -186,14 +186,12 @@ class Endpoint:
         choices, usage = getattr(completion, "choices", None), getattr(completion, "usage", None)
         if not choices:
             raise self._error(f"does not answer with a chat completion: {self._clean(str(completion))[:300]}")
-        content = choices[0].message.content
-        tokens = self._tokens(choices[0].logprobs)
+        choice = choices[0]  # the client checks no types, and servers leave parts out
+        tokens = self._tokens(getattr(choice, "logprobs", None))
         return {
-            "text": self._clean(content if isinstance(content, str) else ""),
-            "finish": choices[0].finish_reason,
-            "usage": {
-                "prompt": getattr(usage, "prompt_tokens", None) or 0, "completion": getattr(usage, "completion_tokens", None) or 0,
-            },
+            "text": self._clean(_text(getattr(getattr(choice, "message", None), "content", None))),
+            "finish": getattr(choice, "finish_reason", None),
+            "usage": {"prompt": _count(usage, "prompt_tokens"), "completion": _count(usage, "completion_tokens")},
             **({"logprobs": tokens} if tokens else {}),
         }  # fmt: skip
 
@@ -215,6 +213,21 @@ class Endpoint:
 
     def _error(self, fault: str, status: int = 0) -> RemoteError:
         return RemoteError(f"{self.settings.url} {fault}. {_CURES.get(status, _CURE)} All answers so far are in the request cache.")
+
+
+def _text(content: Any) -> str:
+    """Return a message's text, which some servers send in parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else getattr(part, "text", part) for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _count(usage: Any, name: str) -> int:
+    """Return a number of tokens; 0 where the server gives none, or no number."""
+    try:
+        return int(getattr(usage, name, None) or 0)
+    except (TypeError, ValueError):
+        return 0
 
 
 _CURE = "Run again when it works: only the rest is sent. HFCF_LLM_TIMEOUT and HFCF_LLM_RETRIES set the limits."
