@@ -112,8 +112,10 @@ def test_a_training_is_told_in_a_table(capsys: pytest.CaptureFixture[str]) -> No
         assert set(numbers) <= set(cells)
     assert "out/model" in text
     plan = {
-        "rows": {"train": 300, "held_out": 40}, "steps": 75, "exact": False, "passes": 2.0, "batch_size": 8, "micro_batch_size": 4,
-        "gradient_checkpointing": False,
+        "rows": {"train": 300, "held_out": 40}, "labels": {"no": 299, "yes": 1}, "steps": 75, "exact": False, "passes": 2.0,
+        "batch_size": 8, "micro_batch_size": 4, "gradient_checkpointing": False,
     }  # fmt: skip
     print_training_plan(plan)
-    assert "about 75, which read each row 2 times" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "about 75, which read each row 2 times" in told
+    assert "299 no, 1 yes" in told

@@ -255,9 +255,11 @@ def test_a_run_says_before_it_starts_how_often_it_will_ask(
     assert plan["stages"][0]["request_seconds"] >= 0
     assert len(server.asked) == 4
     assert short is None, "the run is no longer than the estimate"
-    print_estimate({**plan, "stages": [{"stage": "a", "requests": 6000, "request_seconds": 1.5}], "seconds": 9000.0})
+    stages = [{"stage": "a", "tokens": 9, "requests": 6000, "request_seconds": 1.5}, {"stage": "b", "tokens": None, "requests": 9}]
+    print_estimate({**plan, "stages": stages, "seconds": 9000.0})
     said = " ".join(capsys.readouterr().out.split())
     assert "6,000 times, 1.5 s each: about 2 h 30 min" in said
+    assert "besides b," in said, "its answers to the first rows are in the cache"
     runner.run(RECIPE, tmp_path / "out")
     assert len(server.asked) == 6, "the answers of the estimate are not asked for again"
 
