@@ -9,7 +9,7 @@ accept. So the others' revisions of the same originals come once more by themsel
 `hfcf:verifier_base`, which is right on 83 % of these 400 originals: flips compare methods, and say little of a single pair.
 
 With `--reviews CLASSIFIER` the reviews are scored instead, by a classifier of yours, such as recipes/train_classification.yaml
-trains it: 100 of the 488, and what offline:qwen makes of 20 of them with the system `llm`.
+trains it: 50 of the 488, and what offline:qwen makes of 12 of them with the system `llm`.
 
 Perplexity is by offline:smollm2, the median, because single words make a few sentences improbable.
 """
@@ -38,7 +38,7 @@ HYPOTHESES: dict[str, Any] = {
     "max_length": 128,
 }
 REVIEWS: dict[str, Any] = {"original": {"text": "orig_text"}, "revised": [{"text": "gen_text"}], "max_length": 256}
-SCORED, ASKED = 100, 20
+SCORED, ASKED = 50, 12
 """Reviews that are scored, and those of them that our language model revises."""
 FEW = [
     ("A man sleeps on a bench.", "A man rests.", "A man runs."),

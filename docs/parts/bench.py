@@ -14,7 +14,7 @@ from hfcf.core.edits import diff
 from parts.markdown import table
 from parts.paths import RESULTS
 
-OWN_PAGE = ("end_to_end", "other_pairs")
+OWN_PAGE = ("end_to_end", "other_pairs", "other_pairs_reviews")
 """Benchmarks whose table is not on the page about speed."""
 CHECKS = {
     "RACE": ("rules_race_small", "rules_race_base"),
