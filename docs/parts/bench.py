@@ -60,14 +60,9 @@ def origin(name: str) -> str:
 
 def speed() -> str:
     """Return the tables of the benchmarks of speed."""
-    return (
-        "\n\n".join(
-            f"## {name}\n\n{printed(name)}"
-            for name in stored()
-            if name not in (*OWN_PAGE, *chain(*CHECKS.values()), *SIZES.values(), *IN_TEXT)
-        )
-        or "No figures are stored."
-    )
+    elsewhere = {*OWN_PAGE, *chain(*CHECKS.values()), *SIZES.values(), *IN_TEXT}
+    parts = [f"## {name}\n\n{printed(name)}" for name in stored() if name not in elsewhere]
+    return "\n\n".join(parts) or "No figures are stored."
 
 
 def checks() -> str:
@@ -76,10 +71,12 @@ def checks() -> str:
 
 
 def _rules(system: str, names: Sequence[str]) -> str:
+    """Return a system's table: the preset and each rule down, the counts of each size across."""
     sizes = {name.rpartition("_")[2]: read(name) for name in names}
     several = len(sizes) > 1
     counts = list(read(names[0])["rules"]["preset"])
-    header = [f"{size}: {count}" if several else count for size in sizes for count in counts]
+    called = ["rows with a pair" if count == "rows" else count for count in counts]
+    header = [f"{size}: {name}" if several else name for size in sizes for name in called]
     rules = dict.fromkeys(rule for content in sizes.values() for rule in content["rules"])
     lines = []
     for rule in rules:
