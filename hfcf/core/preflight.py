@@ -16,8 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
+from hfcf.core.columns import has_repeats
 from hfcf.core.model_checks import NoFolder, NotCached, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
@@ -41,6 +43,7 @@ def check_system(system: Any, folders: Iterable[str | Path] = ()) -> None:
 def check_rows(system: Any, ds: Any) -> None:
     """Raise for rows that would stop a system after its start, or that it would all reject."""
     check_columns(system.stages, ds)
+    check_ids(ds)
     check_labels(get_task(system.task), ds)
     check_verdicts(system, ds)
 
@@ -146,6 +149,23 @@ def check_columns(stages: Iterable[Stage], ds: Any) -> None:
     for column, feature in declared.items():
         if why := _mismatch(columns[column], feature):
             raise StageError(f"the column {column!r} {why}, as {readers[column]} reads it; {CURE}")
+
+
+def check_ids(ds: Any) -> None:
+    """Raise for rows without an id, or with another row's: a counterfactual names its original by it. Not for a stream."""
+    if isinstance(ds, IterableDataset) or not len(ds):
+        return
+    ids = ds.select_columns(["id"]).with_format("arrow")[:]["id"]
+    if ids.null_count:
+        place = pc.index(pc.is_null(ids), True).as_py()
+        raise StageError(f"row {place} has no id ({ids.null_count} such rows). Counterfactuals name it by its id: fill 'id'")
+    if has_repeats(ds, "id"):
+        counts = pc.value_counts(ids)
+        twice = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))
+        raise StageError(
+            f"{len(twice)} ids occur more than once, the first: {twice[0]['values'].as_py()!r}. Counterfactuals name their original by "
+            "its id: remove repeated rows, and put a set's name before its ids if you join several sets"
+        )
 
 
 def check_labels(task: Task, ds: Any) -> None:

@@ -78,8 +78,10 @@ FOREIGN = Dataset.from_list([{**ROW, "label": "entailment"}, {**ROW, "id": "2", 
         ([ROW], ("list", "from_dataset")),
         (FOREIGN, ("contradiction", "labels=")),
         (FOREIGN.to_iterable_dataset(), ("contradiction", "labels=")),
+        (Dataset.from_list([ROW, {**ROW, "id": "2"}, ROW]), (repr(ROW["id"]), "1 id")),
+        (Dataset.from_list([ROW, {**ROW, "id": None}]), ("row 1", "no id")),
     ],
-    ids=["a column of the last stage", "two columns", "a text", "no dataset", "labels", "labels of a stream"],
+    ids=["a column of the last stage", "two columns", "a text", "no dataset", "labels", "labels of a stream", "joined", "no id"],
 )
 def test_rows_are_refused_before_the_first_stage_runs(rows: Any, named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hfcf.core.runner.map_stage", lambda *_: pytest.fail("a stage ran"))
