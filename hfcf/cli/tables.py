@@ -195,7 +195,8 @@ def print_page(text: str) -> None:
             for line in lines:
                 print_hanging(line, hang=0)
             continue
-        header, _, *rows = [[cell.strip() for cell in line.plain.strip("| ").split(" | ")] for line in lines]
+        cells_of = (line.plain.strip().removeprefix("|").removesuffix("|").split(" | ") for line in lines)
+        header, _, *rows = [[cell.strip() for cell in cells] for cells in cells_of]
         for first, *cells in rows:
             console.out.print(Text(first, style="bold"))
             print_fields(zip(header[1:], cells, strict=False))

@@ -81,12 +81,12 @@ def pair(
     key_of = str if by_id else normalise
     places: dict[str, list[int]] = {}
     for i, value in enumerate(originals[right]):
-        places.setdefault(key_of(value or ""), []).append(i)
+        places.setdefault("" if value is None else key_of(value), []).append(i)
     if by_id and (twice := [name for name, here in places.items() if len(here) > 1]):
         raise ValueError(f"pairs: {len(twice)} ids of the originals are there more than once, the first: {twice[0]!r}")
     chosen: list[tuple[int, int]] = []
     for i, (row_id, value) in enumerate(zip(counterfactuals["id"], counterfactuals[left], strict=True)):
-        here = places.get(key_of(value or ""), []) if value else []
+        here = [] if value in (None, "") else places.get(key_of(value), [])
         if here:
             chosen.append((i, random.Random(f"{seed}:pairs:{row_id}").choice(here)))
         elif by_id:

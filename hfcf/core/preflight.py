@@ -163,8 +163,8 @@ def check_ids(ds: Any) -> None:
         counts = pc.value_counts(ids)
         twice = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))
         raise StageError(
-            f"{len(twice)} ids occur more than once, the first: {twice[0]['values'].as_py()!r}. Counterfactuals name their original by "
-            "its id: remove repeated rows, and put a set's name before its ids if you join several sets"
+            f"{len(twice)} ids occur more than once, the first: {twice[0]['values'].as_py()!r}. Counterfactuals name their "
+            "original by its id: remove repeated rows, and put a set's name before its ids if you join several sets"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.recipe import did_you_mean
 from hfcf.core.task import Row, Task
+from hfcf.corpora.base import BadRow
 from hfcf.corpora.custom.pairs import read_side, target_label, task_of_sides
 from hfcf.corpora.custom.tables import own_columns, read_files
 from hfcf.engines.classifier import choose
@@ -46,10 +48,11 @@ def score_pairs(
     """Score originals and their revisions by this library's metrics, whoever wrote them: people, an LLM, another system.
 
     Args:
-        pairs: a file (CSV, TSV, JSON lines, JSON or Parquet) or a `Dataset` with an original and its revisions in each row.
+        pairs: a file (CSV, TSV, JSON lines, JSON or Parquet) or a `Dataset` with an original and its revisions in each row, or
+            with one revision in each row, where the original is repeated.
         original: the columns of the original: {"text": COLUMN} for single texts, {"claim": COLUMN, "evidence": COLUMN} for a claim
             or a hypothesis with its evidence or premise.
-        revised: the same of each revision; several give the diversity between them.
+        revised: the same of each revision; several of an original give the diversity between them.
         model: a classifier of the task, which gives both sides their labels. Without it there are no flips.
         language_model: a decoder-only model, which gives perplexities; without it there are none.
         target: the column with the label that the revisions should have; with a model it gives the hit rate.
@@ -57,12 +60,13 @@ def score_pairs(
 
     Returns:
         `pairs`, the number of revisions; `originals`; `left_out`, rows without one of the texts; `unanswered`, pairs of which the
-        model can't read a text, which have no flips; `cut`, pairs of which it reads only a beginning; `task`; and in `scores` for
-        each score its mean with the interval of 95 % over originals: [mean, low, high]. `hfcf.pipeline.score_pairs.MEANINGS` says
-        what each score is.
+        model can't read a text, which have no flips; `cut`, pairs of which it reads only a beginning; `unread`, revisions that the
+        language model can't read, which have no perplexity; `task`; and in `scores` for each score its mean with the interval of
+        95 % over originals: [mean, low, high]. `hfcf.pipeline.score_pairs.MEANINGS` says what each score is.
 
     Raises:
-        ValueError: a column or a field does not exist, the two sides have other fields, or no row has all its texts.
+        ValueError: a column or a field does not exist, the two sides have other fields, evidence can't be read, or no row has all
+            its texts.
 
     Source: Nguyen et al. 2024, CEval, section 3 (flip rate, probability change, token distance, perplexity, diversity). Deviations:
         words instead of a tokenizer's tokens; the probability is of the original's label, which with two labels is the same number;
@@ -81,19 +85,23 @@ def score_pairs(
         if column not in rows.column_names:
             names = own_columns(rows)
             raise ValueError(f"there is no column {column!r}{did_you_mean(column, names)}: the columns are {', '.join(names)}")
-    sides = [[read_side(row, columns) for columns in (original, *revised)] for row in rows]
+    sides = [_read_sides(i, row, (original, *revised)) for i, row in enumerate(rows)]
     whole = [i for i, every in enumerate(sides) if every[0] is not None and any(side is not None for side in every[1:])]
     if not whole:
         raise ValueError("no row has an original and a revision: every row lacks a text of one of them")
     if left_out := len(sides) - len(whole):
         first = min(set(range(len(sides))) - set(whole))
         log.warning("%d of %d rows lack a text and are left out, the first is row %d", left_out, len(sides), first + 1)
-    found = [(i, before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
+    # Files with a revision in each row repeat the original.
+    first_of: dict[str, int] = {}
+    same = {i: first_of.setdefault(json.dumps(sides[i][0]), i) for i in whole}
+    places = [i for i in whole for side in sides[i][1:] if side is not None]
+    found = [(same[i], before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
     groups = [i for i, _, _ in found]
     scores: dict[str, list[float | None]] = {}
-    counts = {"originals": len(whole), "pairs": len(found), "left_out": left_out}
+    counts = {"originals": len(first_of), "pairs": len(found), "left_out": left_out}
     if model is not None:
-        wanted = None if target is None else [target_label(task, rows[i][target]) for i in groups]
+        wanted = None if target is None else [target_label(task, rows[i][target]) for i in places]
         model = Model.of(model)
         length = read_length(model, max_length)
         scores |= _labels(task, found, sides, model, wanted, length)
@@ -104,16 +112,25 @@ def score_pairs(
     scores |= {name: [each[name] for each in measured] for name in ("distance", "share", "kept")}
     if language_model is not None:
         scores["perplexity"] = list(Perplexity(model=Model.of(language_model)).run([after for _, after in texts]))
+        counts["unread"] = sum(value is None for value in scores["perplexity"])
     summary = {name: _mean(values, groups) for name, values in scores.items()}
-    if len(revised) > 1:
-        between = {i: [side for side in sides[i][1:] if side is not None] for i in whole}
-        apart = {
-            i: fmean(word_distance(*_changed(task, *two)) for two in itertools.combinations(each, 2))
-            for i, each in between.items()
-            if len(each) > 1
-        }
+    between: dict[int, list[Any]] = {}
+    for group, (_, _, side) in zip(groups, found, strict=True):
+        between.setdefault(group, []).append(side)
+    if apart := {
+        group: fmean(word_distance(*_changed(task, *two)) for two in itertools.combinations(each, 2))
+        for group, each in between.items()
+        if len(each) > 1
+    }:
         summary["diversity"] = _mean(list(apart.values()), list(apart))
     return {"task": task.name, **counts, "scores": summary}
+
+
+def _read_sides(i: int, row: Row, columns: Sequence[Mapping[str, str]]) -> list[dict[str, Any] | None]:
+    try:
+        return [read_side(row, each) for each in columns]
+    except BadRow as error:
+        raise ValueError(f"row {i + 1}: {error}") from error
 
 
 def _labels(
@@ -126,9 +143,8 @@ def _labels(
     if wanted is not None:
         names = {name for answer in answers if isinstance(answer, Mapping) for name in answer}
         if names and (unknown := sorted({label for label in wanted if label} - names)):
-            raise ValueError(
-                f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; say which is which, labels="
-            )
+            cure = "say which is which, labels=" if task.labels is None else "write these in the column"
+            raise ValueError(f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; {cure}")
     before = dict(zip(order, answers, strict=False))
     columns: dict[str, list[float | None]] = {"flip_rate": [], "probability_change": [], **({"hit_rate": []} if wanted else {})}
     for n, ((i, _, _), after) in enumerate(zip(found, answers[len(order) :], strict=True)):
@@ -157,10 +173,18 @@ def _count_cut(task: Task, found: Sequence[tuple[int, Any, Any]], model: Model, 
 
 
 def _changed(task: Task, before: Row, after: Row) -> tuple[str, str]:
-    """Return the texts of both sides that differ, all of them if none does."""
-    pairs = [(old.text, new.text) for old, new in zip(task.segments(before), task.segments(after), strict=True)]
+    """Return the texts of both sides that differ, all of them if none does; pieces of evidence are one text."""
+    new = _fields(task, after)
+    pairs = [(text, new[field]) for field, text in _fields(task, before).items()]
     kept = [two for two in pairs if two[0] != two[1]] or pairs
     return " ".join(old for old, _ in kept), " ".join(new for _, new in kept)
+
+
+def _fields(task: Task, side: Row) -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
+    for segment in task.segments(side):
+        texts.setdefault(segment.field, []).append(segment.text)
+    return {field: " ".join(filter(None, several)) for field, several in texts.items()}
 
 
 def _mean(values: Sequence[float | None], groups: Sequence[int]) -> list[float] | None:
@@ -177,6 +201,8 @@ def to_page(result: Mapping[str, Any]) -> str:
     few = [f"{result['left_out']:,} rows left out"]
     if result.get("unanswered"):
         few.append(f"{result['unanswered']:,} revisions without an answer of the model, because a text is too long for it")
+    if result.get("unread"):
+        few.append(f"{result['unread']:,} revisions without a perplexity, because the text is too long for the language model")
     if result.get("cut"):
         few.append(f"{result['cut']:,} revisions cut before the model reads them")
     header = [f"{counts}, {', '.join(few)}", "", "| score | mean [95 %] | what |", "|---|---|---|"]

@@ -21,6 +21,7 @@ from hfcf.tasks.structures.model import CLAIM, StructureError
 from hfcf.tasks.structures.program import parse_program, printed_label, read_verdict, repair_program
 from hfcf.tasks.task_inputs import WRITTEN
 from hfcf.tasks.verification import LABELS
+from hfcf.text.label_names import label_of
 from hfcf.training.scorers import VERDICTS
 from hfcf.training.structure_scorer import NOTHING, StructureScorer, read_answer, to_answer
 
@@ -48,7 +49,7 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
             raise ValueError(f"{where}: write an object with id and prediction, which is a program or a label")
         if not isinstance(line.get("prediction"), str | None):
             raise ValueError(f"{where}: prediction must be a text, got {type(line['prediction']).__name__}")
-        if line.get("label") is not None and read_verdict(str(line["label"])) is None:
+        if line.get("label") is not None and _verdict(str(line["label"])) is None:
             raise ValueError(f"{where}: the label must be one of {', '.join(LABELS)}, got {line['label']!r}")
         names = line.get("names")
         if names is not None and not (isinstance(names, dict) and all(isinstance(name, str) for name in names.values())):
@@ -64,10 +65,15 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
     return predictions
 
 
+def _verdict(text: str) -> str | None:
+    """Return the label that a prediction names, as programs or as other corpora and models do."""
+    return read_verdict(text) or label_of(text)
+
+
 def _program(line: Mapping[str, Any]) -> str | None:
     """Return the program of a prediction; None if it is a label, or nothing."""
     text: str | None = line.get("prediction")
-    return None if text is None or (read_verdict(text) and "names" not in line) else text
+    return None if text is None or (_verdict(text) and "names" not in line) else text
 
 
 def score_predictions(
@@ -170,7 +176,7 @@ def to_page(result: Mapping[str, Any]) -> str:
 
 def _read_answer(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, repaired: bool) -> tuple[dict[str, Any], str | None]:
     """Read a prediction as an answer, and say why its structure can't be read."""
-    given = None if line.get("label") is None else read_verdict(str(line["label"]))
+    given = None if line.get("label") is None else _verdict(str(line["label"]))
     texts = dict(gold["texts"])
     if (names := line.get("names")) is not None:  # what the model was shown, whatever the task
         if unknown := next((name for name, one in names.items() if one not in texts), None):
@@ -180,7 +186,7 @@ def _read_answer(line: Mapping[str, Any], gold: Mapping[str, Any], task: int, re
         conclusions = {step["conclusion"] for step in gold["structure"] or ()} - {CLAIM}
         texts = {name: text for name, text in texts.items() if name not in conclusions}
     if (program := _program(line)) is None:
-        return to_answer(None, given or read_verdict(line.get("prediction") or "")), None
+        return to_answer(None, given or _verdict(line.get("prediction") or "")), None
     given = given or (None if names is not None and "label" in line else printed_label(program))
     try:
         structure = repair_program(program, texts)[0] if repaired else parse_program(program, texts)

@@ -81,7 +81,7 @@ def describe(rows: Dataset) -> dict[str, Any]:
 
 def to_page(described: Mapping[str, Any]) -> str:
     """Write statistics as a table of Markdown."""
-    lines = [("rows", described["rows"]), *(described["splits"] | described["labels"]).items()]
+    lines = [("rows", described["rows"]), *described["splits"].items(), *described["labels"].items()]
     lines += [(f"mean {name}", f"{mean:.2f}") for name, mean in described["means"].items()]
     lines += [(f"rows that can't be read: {why}", rows) for why, rows in described["rejected"].items()]
     return "\n".join([f"| {described['task']} | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines)])

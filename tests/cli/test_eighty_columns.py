@@ -190,6 +190,12 @@ def test_a_wide_table_of_a_page_becomes_blocks(printed: Callable[..., str], tigh
     assert text.endswith("| a | b |\n| --- | --- |\n| 1 | 2 |\n"), "one that fits stays"
 
 
+def test_a_wide_table_whose_second_column_has_no_title_keeps_its_values(printed: Callable[..., str]) -> None:
+    lines = ["| claims | |", "|---|---|", "| rows | 3 |", f"| {'why ' * 30} | 1 |"]
+    text = printed(print_page, "\n".join(lines))
+    assert [line.strip() for line in text.splitlines() if line.strip() in ("3", "1")] == ["3", "1"]
+
+
 # --- rows of every task
 
 

@@ -30,6 +30,11 @@ def rows(*made: dict[str, Any], **extra: str) -> Dataset:
     return Dataset.from_list(list(made), features=Features({**TASK.features, **{k: Value(v) for k, v in extra.items()}}))
 
 
+def test_an_id_may_be_nought() -> None:
+    new = Dataset.from_list([{**row("x"), "of": 0}], features=Features({**TASK.features, "of": Value("int64")}))
+    assert sources(pair(new, rows(row("0"), row("1")), "of"))["id"][:] == ["0"]
+
+
 def test_a_contrast_set_names_its_originals() -> None:
     old = rows(row("a"), row("b"), row("unused"))
     new = rows(*(row(name, original_id=of) for name, of in (("b1", "b"), ("a1", "a"), ("b2", "b"))), original_id="string")

@@ -55,6 +55,46 @@ def test_flips_and_distances_of_several_revisions(judged: list[dict[str, Any]]) 
     assert (low, high) == (0.5, 1.0), "revisions of one original are drawn together"
 
 
+def test_an_original_in_several_rows_counts_once(judged: list[dict[str, Any]]) -> None:
+    long = [{"orig": row["orig"], "new": row[side]} for row in REVIEWS[:2] for side in ("new", "again")]
+    result = score_pairs(Dataset.from_list(long), original={"text": "orig"}, revised=[{"text": "new"}], model="any")
+    assert result == score_pairs(Dataset.from_list(REVIEWS[:2]), **SIDES, model="any")
+    assert (result["originals"], result["pairs"]) == (2, 4)
+
+
+def test_evidence_is_read_as_rows_of_ones_own_are(judged: list[dict[str, Any]]) -> None:
+    sides: dict[str, Any] = {"original": {"claim": "c", "evidence": "e"}, "revised": [{"claim": "c2", "evidence": "e2"}]}
+    pieces: list[Any] = [
+        ["Oslo is old.", "It is big."],
+        [{"title": "Oslo", "text": "It is old."}],
+        '["Oslo is old.", "It is big."]',
+    ]
+    for evidence in pieces:
+        judged.clear()
+        rows = [{"c": "Oslo is old.", "e": evidence, "c2": "Oslo is not old.", "e2": evidence}]
+        result = score_pairs(Dataset.from_list(rows), **sides, model="any")
+        assert all("[" not in piece["text"] for row in judged for piece in row["evidence"])
+        assert (result["scores"]["distance"][0], result["scores"]["flip_rate"][0]) == (1, 1)
+    shorter = {"c": "Oslo is old.", "e": pieces[0], "c2": "Oslo is old.", "e2": ["Oslo is new."]}
+    result = score_pairs(Dataset.from_list([shorter]), **sides)
+    assert result["scores"]["distance"][0] == 5, "old → new, and a sentence of four tokens less"
+    with pytest.raises(ValueError, match=r"row 1.*evidence"):
+        score_pairs(Dataset.from_list([{**shorter, "e": {"a": 1}}]), **sides)
+
+
+def test_texts_that_the_language_model_does_not_read_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Short:
+        def __init__(self, **_: Any) -> None: ...
+
+        def run(self, texts: list[str]) -> list[float | None]:
+            return [None if len(text) > 14 else 20.0 for text in texts]
+
+    monkeypatch.setattr("hfcf.pipeline.score_pairs.Perplexity", Short)
+    result = score_pairs(Dataset.from_list(REVIEWS), **SIDES, language_model="any")
+    assert (result["unread"], result["scores"]["perplexity"][0]) == (1, 20.0)
+    assert "1 revisions without a perplexity" in to_page(result)
+
+
 def test_what_a_model_does_not_read_is_counted(judged: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type(get_task("classification"))
     monkeypatch.setattr(kind, "input_tokens", lambda self, rows, model, length: [len(row["text"]) for row in rows])

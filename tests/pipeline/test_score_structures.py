@@ -181,6 +181,12 @@ def test_predictions_that_can_not_be_read(line: str, message: str, tmp_path: Pat
         read_predictions(path)
 
 
+def test_labels_may_have_the_names_of_other_corpora() -> None:
+    named = ("entailment", "False", "nei")
+    scores = values(scored([{"id": one["id"], "prediction": name} for one, name in zip((SUP, REF, NEI), named, strict=True)]))
+    assert scores["accuracy"] == 1
+
+
 @pytest.mark.skipif(not installed("minilm"), reason="the offline models are not installed")
 def test_the_command(tmp_path: Path) -> None:
     path, out = tmp_path / "said.jsonl", tmp_path / "scores.json"

@@ -23,6 +23,13 @@ def test_what_structures_have() -> None:
     assert "| mean steps | 3.33 |" in to_page(described)
 
 
+def test_a_label_may_be_named_as_a_split() -> None:
+    page = to_page(
+        {"task": "classification", "rows": 3, "splits": {"train": 3}, "labels": {"train": 1, "bus": 2}, "means": {}, "rejected": {}}
+    )
+    assert [line for line in page.splitlines() if "train" in line] == ["| train | 3 |", "| train | 1 |"]
+
+
 def test_rows_that_can_not_be_read_are_counted(tmp_path: Path) -> None:
     records = json.loads((FIXTURES / "checkwhy" / "train.json").read_text(encoding="utf-8"))
     (tmp_path / "train.json").write_text(json.dumps([*records, {**records[0], "evidences": 3}]), encoding="utf-8")

@@ -408,6 +408,8 @@ def test_json_lines_are_written_and_read(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({**row, "fluency": 1, "correctness": "0"}) + "\n" for row in rows), encoding="utf-8")
     numbers = read_ratings(tmp_path)["methods"]["m"]
     assert (numbers["fluency"]["all"]["share"], numbers["correctness"]["all"]["share"]) == (1.0, 0.0)
+    path.write_text("".join(json.dumps({**row, "fluency": 1, "correctness": None}) + "\n" for row in rows), encoding="utf-8")
+    assert read_ratings(tmp_path, partial=True)["missing"] == {path.name: 2}
 
 
 def test_which_argument_is_better_whatever_its_side(tmp_path: Path) -> None:
@@ -629,6 +631,36 @@ def test_shares_and_intervals_by_hand(tmp_path: Path) -> None:
     assert numbers["fully right"]["interval"] == pytest.approx([0.04559, 0.69936], abs=1e-4)
     assert list(rated_correct(tmp_path, "fully right")) == ["a:new"]
     assert "| mine | 4 | 75 % (30–95) | 50 % (15–85) | 25 % (5–70) | 50 % (15–85) |" in (tmp_path / TABLE).read_text("utf-8")
+
+
+def test_raters_who_choose_two_wrong_labels_do_not_agree(tmp_path: Path) -> None:
+    export_pairs(tmp_path, *(claim_pair(name) for name in "abcd"), raters=2)
+    chosen = {1: dict(zip("abcd", "2211", strict=True)), 2: dict(zip("abcd", "2213", strict=True))}  # REFUTES is right: 2
+    fill(
+        tmp_path,
+        lambda rater, item, name: chosen[rater][item["methods"]["mine"]["row"][0]] if name == "label" else "1",
+    )
+    results = read_ratings(tmp_path)
+    assert results["methods"]["mine"]["label"]["all"]["share"] == 0.5
+    units = [(2, 2), (2, 2), (1, 1), (1, 3)]
+    assert results["agreement"]["label"]["alpha"] == alpha(units, "nominal")
+    assert results["agreement"]["label"]["kappa"] == kappa(units)
+
+
+def test_ids_are_matched_as_tables_write_them(tmp_path: Path) -> None:
+    pairs = [claim_pair(name) for name in "ab"]
+    numbered = [({**before, "id": n}, {**made, "source_id": n}) for n, (before, made) in enumerate(pairs)]
+    assert {item["source"] for item in export_pairs(tmp_path / "numbers", *numbered).values()} == {"0", "1"}
+    floats = [({**before, "id": str(n)}, {**made, "source_id": f"{n}.0"}) for n, (before, made) in enumerate(pairs)]
+    assert {item["source"] for item in export_pairs(tmp_path / "floats", *floats).values()} == {"0", "1"}
+
+
+def test_ids_that_are_there_twice_are_refused(tmp_path: Path) -> None:
+    (before, made), (other, more) = claim_pair("a"), claim_pair("b")
+    with pytest.raises(ValueError, match=r"mine, row 1.*'a:new'"):
+        export_pairs(tmp_path / "rows", (before, made), (other, {**more, "id": "a:new"}))
+    with pytest.raises(ValueError, match=r"sources.*'a'"):
+        export_pairs(tmp_path / "sources", (before, made), ({**other, "id": "a"}, more))
 
 
 @pytest.mark.parametrize("cell", ["REFUTES", "4", "0"])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hfcf.core.task import Row, Task, get_task
+from hfcf.corpora.custom.cells import read_claim, read_text
 from hfcf.corpora.custom.labels import label_text
 from hfcf.text.label_names import label_of
 
@@ -35,13 +36,19 @@ def task_of_sides(sides: Sequence[Mapping[str, str]]) -> Task:
 def read_side(row: Row, columns: Mapping[str, str]) -> dict[str, Any] | None:
     """Return one side of a pair as the task's models read it; None without one of its texts.
 
-    >>> read_side({"h": "He rests.", "p": "A man sleeps."}, {"claim": "h", "evidence": "p"})
+    Evidence is a text or a list, as in rows of `from_dataset`.
+
+    Raises:
+        BadRow: the evidence has another form.
+
+    >>> read_side({"h": "He rests.", "p": ["A man sleeps."]}, {"claim": "h", "evidence": "p"})
     {'claim': 'He rests.', 'evidence': [{'title': '', 'text': 'A man sleeps.'}]}
     """
-    texts = {field: str(row[column] or "").strip() for field, column in columns.items()}
-    if not all(texts.values()):
-        return None
-    return {**texts, "evidence": [{"title": "", "text": texts["evidence"]}]} if "evidence" in texts else texts
+    side: dict[str, Any] = {}
+    read = read_claim if "evidence" in columns else read_text
+    read(side, row, columns)
+    texts = [side["text"]] if "text" in side else [side["claim"], " ".join(piece["text"] or "" for piece in side["evidence"])]
+    return side if all(isinstance(text, str) and text.strip() for text in texts) else None
 
 
 def target_label(task: Task, value: Any) -> str:

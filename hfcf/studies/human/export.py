@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hfcf.core.task import Row
+from hfcf.corpora.custom.cells import name_cell
 from hfcf.corpora.custom.source import RowSet, read_rows, read_sources
 from hfcf.hub.render import render
 from hfcf.studies.human.protocol import Display, Protocol, load_protocol, show
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.md", "note"
+UNIQUE = "remove the repeated row, or number the ids"
 _FORMULA = tuple("=+-@＝＋－＠\t\r'")
 
 
@@ -34,8 +36,20 @@ def _by_id(sources: RowSet, protocol: Protocol) -> dict[str, Mapping[str, Any]]:
     for row in read_rows(sources, protocol.columns):
         if "id" not in row:
             raise ValueError(f"the sources have no column 'id', only {', '.join(row)}: rename the one that `source_id` names")
-        found[str(row["id"])] = row
+        row_id = name_cell(row["id"]) or ""
+        if row_id in found:
+            raise ValueError(
+                f"the sources: the id {row_id!r} is there twice, and counterfactuals name their source by it: {UNIQUE}"
+            )
+        found[row_id] = row
     return found
+
+
+def _source_id(row: Row, row_id: str, sources: Mapping[str, Row]) -> str:
+    """Return the id of a row's source; pandas writes 1 as 1.0 in a column where others are empty."""
+    name = name_cell(row.get("source_id")) or row_id
+    short = name.removesuffix(".0")
+    return short if name not in sources and short in sources else name
 
 
 def export(
@@ -150,6 +164,7 @@ def build_lines(
     protocol: Protocol, method: str, rows: Iterable[Row], sources: Mapping[str, Row] | None, seed: int
 ) -> tuple[list[Line], dict[str, int]]:
     """Return one line for each source of a method's rows, and {reason: number of rows that can't be rated}."""
+    ids = set[str]()
     best: dict[str, tuple[str, Line]] = {}
     reasons: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -160,8 +175,11 @@ def build_lines(
             )
         if protocol.source and sources is None:
             raise ValueError(f"{method}: the protocol shows a row next to its source: give the source rows as sources (--sources)")
-        row_id = str(row["id"])
-        source_id = str(row.get("source_id") or row_id)
+        row_id = name_cell(row["id"]) or ""
+        if row_id in ids:
+            raise ValueError(f"{method}, row {number}: the id {row_id!r} is there twice, and ratings are counted by it: {UNIQUE}")
+        ids.add(row_id)
+        source_id = _source_id(row, row_id, sources or {})
         source = (sources or {}).get(source_id)
         if protocol.source and source is None:
             reasons["its source is not among the sources"] += 1

@@ -236,10 +236,19 @@ def _write_argument(row: Row) -> str:
     return "\n".join([*nodes, *steps])
 
 
+def chosen(question: Question, cell: str, scoring: Mapping[str, Any]) -> str | None:
+    """Return the label that a filled cell chooses; None for a question without labels to choose from."""
+    return scoring["choices"][int(_plain(cell)) - 1] if question.kind == "choice" else None
+
+
+def _plain(cell: str) -> str:
+    """Return a cell as it was filled: a spreadsheet may write 4 as 4.0 or 4,0, and an apostrophe before a formula."""
+    return re.sub(r"^(\d+)[.,]0+$", r"\1", cell.strip().removeprefix("'").lower())
+
+
 def parse_answer(question: Question, cell: str, scoring: Mapping[str, Any]) -> Any:
     """Read a filled cell as what it counts for a method: a number, or the sorted places of words."""
-    # A spreadsheet may write the whole number 4 as 4.0 or 4,0, and an apostrophe before what looks like a formula.
-    text = re.sub(r"^(\d+)[.,]0+$", r"\1", cell.strip().removeprefix("'").lower())
+    text = _plain(cell)
     if question.kind == "words":
         words = {str(place + 1): place for place in scoring["free"]}
         numbers = [] if text == "0" else text.split()
@@ -250,7 +259,7 @@ def parse_answer(question: Question, cell: str, scoring: Mapping[str, Any]) -> A
     if text not in allowed:
         raise ValueError(f"the answer must be one of {', '.join(allowed)}, got {text!r}")
     if question.kind == "choice":
-        return int(scoring["choices"][int(text) - 1] == scoring["answer"])
+        return int(chosen(question, text, scoring) == scoring["answer"])
     if question.kind == "sides":
         return 0 if text == "tie" else 1 if text == scoring["side"] else -1
     return int(text)

@@ -16,7 +16,7 @@ import pandas as pd
 from hfcf.core import recipe as recipes
 from hfcf.core.task import Row
 from hfcf.studies.human.export import KEY, NOTE, sheet
-from hfcf.studies.human.protocol import Protocol, load_protocol, parse_answer, protocol_names, show
+from hfcf.studies.human.protocol import Protocol, chosen, load_protocol, parse_answer, protocol_names, show
 from hfcf.studies.human.summary import ratings_table, summarise
 
 RATINGS, TABLE, RATED = "ratings.json", "ratings.md", "rated.jsonl"
@@ -111,7 +111,8 @@ def _read_sheet(
             item = key["items"][item_id]
             altered = [name for name in protocol.shows if _letters(cells[name]) != _letters(item["texts"][name])]
             problems += [f"{at}: the {name} of {item_id} was altered: put back {item['texts'][name]!r}" for name in altered]
-            filled = {name: str(cells[name]) for name in protocol.asked if str(cells[name]).strip()}
+            written = {name: "" if cells[name] is None else str(cells[name]) for name in protocol.asked}  # JSON has null
+            filled = {name: cell for name, cell in written.items() if cell.strip()}
             for name, cell in filled.items():
                 try:
                     parse_answer(protocol.questions[name], cell, next(iter(item["methods"].values())))
@@ -153,7 +154,8 @@ def _score(cells: Mapping[str, str], item: Mapping[str, Any], protocol: Protocol
             if question.all_of and all(part in values for part in question.all_of):
                 values[name] = int(all(values[part] == 1 for part in question.all_of))
         about = {"method": method, "row": scoring["row"], "source": item["source"], "stratum": item["stratum"]}
-        records += [{**about, "question": name, "value": value} for name, value in values.items()]
+        labels = {name: chosen(protocol.questions[name], cell, scoring) for name, cell in cells.items()}
+        records += [{**about, "question": name, "value": value, "chosen": labels.get(name)} for name, value in values.items()]
     return records
 
 

@@ -31,7 +31,8 @@ def summarise(protocol: Protocol, ratings: pd.DataFrame, items: Mapping[str, Any
 
     Args:
         protocol: of the ratings.
-        ratings: a row for each answer: `item`, `method`, `row`, `source`, `stratum`, `question`, `rater`, `value`.
+        ratings: a row for each answer: `item`, `method`, `row`, `source`, `stratum`, `question`, `rater`, `value`, and `chosen`,
+            the label that was chosen, where there were labels to choose from.
         items: of the key, for what is known of marked words.
 
     Returns:
@@ -127,8 +128,10 @@ def _measure_agreement(protocol: Protocol, ratings: pd.DataFrame, items: Mapping
     # A line of several methods was read once by each rater.
     for name, part in ratings.drop_duplicates(["item", "question", "rater"]).groupby("question", sort=False):
         question, units = protocol.questions[str(name)], []
+        # Raters who choose two wrong labels do not agree.
+        values = pd.Series(pd.factorize(part["chosen"])[0], part.index) if question.kind == "choice" else part["value"]
         for item, answers in part.groupby("item"):
-            by_rater = dict(zip(answers["rater"], answers["value"], strict=True))
+            by_rater = dict(zip(answers["rater"], values[answers.index], strict=True))
             if question.kind == "words":  # each word that could be marked is a unit: marked or not
                 free = next(iter(items[str(item)]["methods"].values()))["free"]
                 units += [[float(place in by_rater[rater]) if rater in by_rater else None for rater in raters] for place in free]
