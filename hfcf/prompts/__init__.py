@@ -27,6 +27,7 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.names import did_you_mean
 from hfcf.engines.llm.answers import object_schema
 from hfcf.engines.llm.engine import LanguageModel
+from hfcf.text.slips import why_named, without_name
 from hfcf.text.words import FUNCTION_WORDS, split
 
 Message = dict[str, str]
@@ -40,7 +41,7 @@ FAILED = "the language model: {}"
 """The reason of a row or candidate for which a language model gave no valid answer."""
 _OURS = resources.files("hfcf.prompts")
 _BLOCKS = ("task", "question")
-_FORMAT = "5"
+_FORMAT = "6"
 """Raise it when all prompts put a row into other words, or the same answer gives another text."""
 
 
@@ -114,8 +115,8 @@ def ask_texts(model: Model, name: str, rows: Sequence[Values], *, number: int, *
     return [
         answer
         if "error" in answer
-        else [as_hypothesis(text, why_example(text, values, shown)) for text in drop_repeats(answer["answer"][field])[:number]]
-        for values, answer in zip(rows, answers, strict=True)
+        else [as_hypothesis(text, why_example(text, own, shown)) for text in drop_repeats(answer["answer"][field], own)[:number]]
+        for own, answer in zip(rows, answers, strict=True)
     ]
 
 
@@ -125,12 +126,14 @@ def as_hypothesis(text: str, fault: str | None) -> dict[str, Any]:
 
 
 def why_example(text: str, values: Values, examples: Sequence[Values]) -> str | None:
-    """Say so if a text has more content words of a worked example than of the row that it was written for: small models copy.
+    """Say so if a text has more content words of a worked example than of its row, or names of the prompt: small models copy.
 
     >>> examples = [{"passage": "Vienna lies on the Danube.", "answers": [{"question": "which river is vienna on"}]}]
     >>> why_example("which river is Vienna on", {"passage": "Rome is on the Tiber."}, examples)
     'repeats an example of the prompt'
     """
+    if named := why_named(text, texts_of(values)):
+        return named
     words, own = content_words(text), content_words(texts_of(values))
     copied = max((len((words - own) & content_words(texts_of(example))) for example in examples), default=0)
     return "repeats an example of the prompt" if copied > len(words & own) else None
@@ -149,9 +152,10 @@ def texts_of(value: Any) -> str:
     return " ".join(map(texts_of, parts))
 
 
-def drop_repeats(texts: Iterable[str]) -> list[str]:
-    """Return the different texts in order, with single spaces."""
-    return [text for text in dict.fromkeys(" ".join(text.split()) for text in texts) if text]
+def drop_repeats(texts: Iterable[str], values: Values) -> list[str]:
+    """Return the different texts in order, with single spaces, and without a name of the prompt's before them."""
+    own = texts_of(values)
+    return [text for text in dict.fromkeys(without_name(" ".join(text.split()), own) for text in texts) if text]
 
 
 def failure(answer: Any) -> str | None:

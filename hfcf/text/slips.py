@@ -1,7 +1,8 @@
-"""Slips of grammar that a rewritten text makes where its source made none, as far as single words show them."""
+"""Slips that a rewritten text makes where its source made none, as far as single words show them: grammar, names of a prompt."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 _ARTICLES = {"a", "an", "the"}
@@ -10,6 +11,32 @@ _BASE = {"have", "do"}
 _HELPERS = {"does", "do", "did"}
 _PREPOSITIONS = {"in", "on", "at", "of", "by", "for", "from", "with"}
 _NO_VERBS = _ARTICLES | _PREPOSITIONS
+
+
+_NAMED = re.compile(r"\b(?:Claim|Hypothesis|Question|Answer|Sentence|Text|Evidence|Passage|Premise|Label)\s*:", re.IGNORECASE)
+"""What prompts write before a text of a row."""
+_FIRST = re.compile(rf"(?:(?:the )?(?:new|edited|rewritten) )?{_NAMED.pattern}\s*", re.IGNORECASE)
+
+
+def without_name(text: str, source: str) -> str:
+    """Leave out a name that a language model writes before its text, because the prompt does, if the source has none.
+
+    >>> without_name("New claim: Rome is new.", "Rome is old.")
+    'Rome is new.'
+    """
+    match = _FIRST.match(text)
+    return text if match is None or why_named(text[: match.end()], source) is None else text[match.end() :]
+
+
+def why_named(text: str, source: str) -> str | None:
+    """Return the first name of the prompt's that a text has and its source has not.
+
+    >>> why_named("It is in Rome Evidence: none.", "It is in Oslo.")
+    'repeats a name of the prompt: Evidence:'
+    """
+    own = source.casefold()
+    new = next((match[0] for match in _NAMED.finditer(text) if match[0].casefold() not in own), None)
+    return None if new is None else f"repeats a name of the prompt: {new}"
 
 
 def why_clumsy(text: str, source: str) -> str | None:
@@ -24,6 +51,8 @@ def why_clumsy(text: str, source: str) -> str | None:
     >>> why_clumsy("The United Kingdom does not Wales.", "The United Kingdom encompasses Wales.")
     'has no verb: does not Wales.'
     """
+    if named := why_named(text, source):
+        return named
     known = {(left.casefold(), right.casefold()) for left, right in pairwise(source.split())}
     words = text.split()
     for helper, negation, after in zip(words, words[1:], words[2:], strict=False):

@@ -185,3 +185,5 @@ def test_the_command_says_sizes_and_prunes(cache: Path, monkeypatch: pytest.Monk
     assert sorted(requests.get([f"{engine}{day}" for engine in "cn" for day in range(3)])) == ["c1", "c2"]
     assert not old.exists()
     assert isinstance(command.invoke(app, ["cache", "prune"]).exception, ValueError)
+    unknown = command.invoke(app, ["cache", "prune", "--engine", "Classifer"]).exception
+    assert all(name in str(unknown) for name in ("Classifer", "Classifier"))

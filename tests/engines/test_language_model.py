@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +244,31 @@ def test_answers_of_servers_that_keep_no_types_are_read(start: Start) -> None:
     assert ask("a") == [{"answer": {"claim": "It rains."}}]
     assert len(server.asked) == 2
     assert (used().calls, used().tokens) == (1, 7)
+
+
+def test_answers_under_way_at_a_stop_are_stored(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HFCF_LLM_CONCURRENCY", "2")
+    stopped = threading.Event()
+
+    def answer(*_: Any) -> Any:
+        stopped.wait(20)
+        return say('{"claim": "It rains."}')
+
+    def interrupted(futures: Any, **options: Any) -> Any:
+        if not stopped.is_set():
+            while len(server.asked) < 2:
+                time.sleep(0.01)
+            stopped.set()
+            raise KeyboardInterrupt
+        return wait(futures, **options)
+
+    server = start(answer)
+    monkeypatch.setattr("hfcf.engines.llm.endpoint.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask("a", "b", "c", "d")
+    assert len(server.asked) == 2, "nothing more is sent"
+    assert all("answer" in one for one in ask("a", "b", "c", "d"))
+    assert len(server.asked) == 4, "and none of the two twice"
 
 
 def test_what_is_no_chat_completion_is_told(start: Start) -> None:

@@ -121,6 +121,8 @@ def test_a_text_with_more_words_of_an_example_than_of_its_row_repeats_the_exampl
     assert not repeats("which river is Vienna on", source="a river in Vienna")
     assert not repeats("what is it"), "function words"
     assert not prompts.why_example("which river is Vienna on", row, [])
+    assert repeats("which river is rome on Passage: none")
+    assert not repeats("which river is rome on Passage: none", source="a Passage: of time")
 
 
 def test_texts_without_repeats_and_without_copies_of_examples_are_marked(start: Start) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hfcf.text.slips import why_clumsy
+from hfcf.text.slips import why_clumsy, without_name
 from hfcf.text.words import takes_an
 
 AN = """actor hour 8th 80 800 11 11th 18 18th unusual uninhabited unidentified usher utter honest heir Uzbek island"""
@@ -31,6 +31,23 @@ def test_the_article_follows_the_sound(article: str, words: str) -> None:
 def test_a_slip_is_named_with_its_words(text: str, fact: str) -> None:
     assert fact in (why_clumsy(text, "It is on that bridge.") or "")
     assert why_clumsy(text, f"He said: {text}") is None, "its source has it too"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Claim: Rome is new.", "Rome is new."),
+        ("The new claim: Rome is new.", "Rome is new."),
+        ("question :who built Rome", "who built Rome"),
+        ("Rome is new.", "Rome is new."),
+        ("The Question: a film.", "The Question: a film."),
+        ("Answering: nobody.", "Answering: nobody."),
+    ],
+)
+def test_a_name_that_the_prompt_writes_is_left_out(text: str, kept: str) -> None:
+    assert without_name(text, "Rome is old.") == kept
+    assert without_name(text, f"It says: {text}") == text, "its source has it too"
+    assert (why_clumsy(text, "Rome is old.") is None) == (text in ("Rome is new.", "Answering: nobody."))
 
 
 @pytest.mark.parametrize(

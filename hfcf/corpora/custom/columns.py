@@ -351,6 +351,9 @@ def _refuse_fields(given: Columns, task: str | None) -> None:
     if unknown is None:
         raise ValueError(f"columns= must name fields of one task, got {', '.join(given)}; {_fields(layouts)}")
     turned = f'; write our field first: columns={{"{given[unknown]}": "{unknown}"}}' if given[unknown] in known else ""
+    if fitting := [layout for layout in LAYOUTS if set(given) <= set(layout.fields)]:
+        plainest = min(fitting, key=lambda layout: len(layout.fields))
+        turned = f", which {plainest.title} have: set task to {plainest.task!r}"
     raise ValueError(f"columns= has the key {unknown!r}{turned or did_you_mean(unknown, known)}; {_fields(layouts)}")
 
 

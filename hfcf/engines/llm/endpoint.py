@@ -7,10 +7,11 @@ the JSON schema by a form that only one kind of server knows.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Self
@@ -18,6 +19,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from hfcf.core.errors import RunError
 from hfcf.engines.llm.answers import EXTRA
+
+log = logging.getLogger(__name__)
 
 Raw = dict[str, Any]
 """An attempt at an answer as the request cache stores it: `text`, `finish`, `usage` and, if requested and given, `logprobs`. Or
@@ -110,6 +113,11 @@ def _connect(settings: EndpointSettings, model: str, pid: int) -> Endpoint:
     return Endpoint(settings, model)
 
 
+def _not_cancelled(pending: Iterable[Future[Raw]]) -> set[Future[Raw]]:
+    """Cancel the requests that were not sent yet; return those under way."""
+    return {future for future in pending if not future.cancel()}
+
+
 class Endpoint:
     """Connections to an endpoint, and what it has refused.
 
@@ -135,24 +143,35 @@ class Endpoint:
         )  # fmt: skip
 
     def complete_all(self, questions: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Raw]]:
-        """Send named requests side by side, and yield each answer as it comes; after an error nothing more is sent.
+        """Send named requests side by side, and yield each answer as it comes.
+
+        After an error, or Ctrl-C, nothing more is sent. What is under way is paid for: its answers are awaited and yielded before
+        the error is raised.
 
         Raises:
             RemoteError: the endpoint refuses every request, or does not answer.
         """
-        failure: RemoteError | None = None
+        failure: RemoteError | KeyboardInterrupt | None = None
         pool = ThreadPoolExecutor(self.settings.concurrency, "hfcf-llm")
         try:
             futures = {pool.submit(self.complete, question): name for name, question in questions.items()}
-            for future in as_completed(futures):
+            pending = {*futures}
+            while pending:
                 try:
-                    yield {futures[future]: future.result()}
-                except CancelledError:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as stop:
+                    if isinstance(failure, KeyboardInterrupt):
+                        raise
+                    failure, pending = stop, _not_cancelled(pending)
+                    log.warning("waiting for %d answers that are paid for", len(pending))
                     continue
-                except RemoteError as error:
-                    failure = failure or error
-                    for other in futures:  # those under way are paid for: their answers are awaited
-                        other.cancel()
+                for future in done:
+                    try:
+                        answer = future.result()
+                    except RemoteError as error:
+                        failure, pending = failure or error, _not_cancelled(pending)
+                        continue
+                    yield {futures[future]: answer}
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if failure is not None:

@@ -259,7 +259,7 @@ def _kept_clauses(row: Row, constraints: Sequence[list[str]]) -> list[list[str]]
 
 def _written(claim: str, values: Values, answers: Sequence[Mapping[str, Any]], examples: Sequence[Values]) -> Any:
     """Return a language model's answers as a local generator does; if none is valid, why."""
-    texts = drop_repeats(answer["answer"]["claim"] for answer in answers if "error" not in answer)
+    texts = drop_repeats((answer["answer"]["claim"] for answer in answers if "error" not in answer), values)
     if not texts:
         return answers[0]
     return [as_hypothesis(text, why_clumsy(text, claim) or why_example(text, values, examples)) for text in texts]
