@@ -58,7 +58,7 @@ class RewriteBackTranslation(Stage):
     5
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64

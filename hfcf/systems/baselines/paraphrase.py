@@ -20,7 +20,7 @@ from hfcf.engines.generator import pair_prompt
 from hfcf.systems._shared.judge import JudgeCandidates
 from hfcf.tasks import DEFAULT
 from hfcf.tasks.rewriting import Rewriting, candidate_columns, model_columns, rewriting_of
-from hfcf.text.check import text_problem
+from hfcf.text.check import script, text_problem
 from hfcf.text.negation import why_negated_otherwise
 
 PROMPT = "paraphrases"
@@ -31,9 +31,9 @@ class RewriteParaphrase(Stage):
     """Rewrite a text in other words, under its label.
 
     Input columns: the task's texts (so that a broken row is rejected before a model runs) and `label`. Output column:
-    `candidates`, best first. A paraphrase that repeats its source or a better one, has no letters, was cut off, or has a negation
-    where its source has none (or the other way round) is rejected. So is a paraphrase of a sentence that does not have the entities
-    once each and in their order. A row is rejected if its text is longer than the model reads.
+    `candidates`, best first. A paraphrase that repeats its source or a better one, has no letters, was cut off, is in another
+    script, or has a negation where its source has none (or the other way round) is rejected. So is a paraphrase of a sentence that
+    does not have the entities once each and in their order. A row is rejected if its text is longer than the model reads.
 
     Args:
         generator: an encoder-decoder or decoder-only paraphraser; or "llm:NAME" for a language model behind an endpoint, which is
@@ -50,7 +50,7 @@ class RewriteParaphrase(Stage):
     'rewrite_paraphrase'
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     inputs: ClassVar[Any] = TaskColumns(model_columns)
     outputs: ClassVar[Any] = TaskColumns(candidate_columns)
     batch_size: ClassVar[int] = 64
@@ -102,10 +102,17 @@ def check_prompt(prompt: str, name: str) -> None:
         raise ValueError(f"{name}={prompt!r} must hold {{}} once, where the text goes")
 
 
+def _why_foreign(text: str, source: str) -> str | None:
+    """Say so if a text is in another script than its source: a model that does not read the source writes something else."""
+    new, old = script(text), script(source)
+    return None if new == old else f"is mostly in {new.lower()} script, and its source in {old.lower()}"
+
+
 def rewrites(
     row: Mapping[str, Any], answer: Any, engine: Continuation, rewriting: Rewriting, stage: str
 ) -> dict[str, Any] | Reject:
-    """Return a stage's answer for a row whose text a model rewrote under the same label; a text with another negation is rejected.
+    """Return a stage's answer for a row whose text a model rewrote under the same label; a text with another negation, or in
+    another script, is rejected.
 
     Args:
         answer: the engine's texts, best first; None if it could not read the row; `{"error": why}` of a language model.
@@ -120,8 +127,9 @@ def rewrites(
         if not hypothesis["finished"]:
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
         else:
-            text = hypothesis["text"]
-            problem = text_problem(text, f"the new {rewriting.noun}") or why_negated_otherwise(rewriting.readable(row), text)
+            text, source = hypothesis["text"], rewriting.readable(row)
+            problem = text_problem(text, f"the new {rewriting.noun}") or _why_foreign(text, source)
+            problem = problem or why_negated_otherwise(source, text)
             new = reject(new, stage, problem) if problem else new
         candidates.append(new)
     candidates = reject_repeats(candidates, [hypothesis["text"] for hypothesis in answer], stage)

@@ -50,6 +50,7 @@ def test_every_row_once_more_with_its_label(
         ([answer("rome is OLD")], "repeats the source's claim"),
         ([answer("Rome has been", finished=False)], "is cut off at 96 tokens"),
         ([answer("...")], "the new claim has no letters"),
+        ([answer("Рим стар.")], "is mostly in cyrillic script, and its source in latin"),
         ([], "the model wrote nothing"),
         (None, "the claim is longer than the model reads (max_length=512 tokens, or its positions)"),
     ],
