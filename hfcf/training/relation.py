@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -149,15 +149,29 @@ class _BestEpoch(TrainerCallback):
 
 
 def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> Evaluation:
-    """Score a relation classifier on rows; the score `unread` counts sentences longer than it reads, which are wrong."""
-    return _evaluation(rows, _ask(rows, engine), max_length=engine.max_length)
+    """Score a relation classifier on rows; the score `unread` counts sentences longer than it reads, which are wrong.
+
+    A row whose relation is no class of the classifier's is left out. A row without a relation (`Other`) is not: whatever the
+    classifier says of it is wrong.
+    """
+    answers = _ask(rows, engine)
+    classes = {label for answer in answers for label in answer or ()}
+    known = classes | {OTHER} if classes & {*rows["label"]} else set()
+    return _evaluation(rows, answers, known, max_length=engine.max_length)
 
 
-def _evaluation(rows: Dataset, answers: Sequence[Mapping[str, float] | str | None], **more: Any) -> Evaluation:
+def _evaluation(
+    rows: Dataset, answers: Sequence[Mapping[str, float] | str | None], known: Set[str] = frozenset(), **more: Any
+) -> Evaluation:
     gold, predicted = list(rows["label"]), _likeliest(answers)
     more["details"] = [label_details(answer, "the sentence has more tokens than the model reads") for answer in answers]
     # A row without a label can be asked about, and not be scored.
-    left_out = {i: "the row has no label" for i, label in enumerate(gold) if label is None}
+    why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
+    left_out = {
+        i: "the row has no label" if label is None else why.format(label)
+        for i, label in enumerate(gold)
+        if label is None or (known and label not in known)
+    }
     kept = [i for i in range(len(gold)) if i not in left_out]
     if not kept:
         return Evaluation({"rows": 0}, gold, predicted, left_out, **more)

@@ -460,6 +460,10 @@ def test_the_line_to_type_keeps_what_was_given() -> None:
             ['ends="inclusive"', 'ends="exclusive"'],
         ),
         ([{"a": "x", "b": "y", "c": 1}], {"columns": {"b": "claim"}}, ["'b'", '"claim": "b"']),
+        (
+            [{"a": "x", "c": 1}], {"columns": {"text": "a", "label": "c"}, "task": "verification"},
+            ["'text'", "task='classification'", "texts", "relations"],
+        ),
         ([{"a": "x", "b": "y", "c": 1}], {"columns": {"claim": "aa"}}, ["no column 'aa'", "a, b, c"]),
         ([{"claim": "x", "evidence": "y", "label": 0}], {"labels": {0: "yes"}}, ["'yes'", "SUPPORTS"]),
         ([{"claim": "a b", "evidence": "c", "label": ["true"]}], {}, ["'label'", "one label"]),
@@ -854,6 +858,17 @@ def test_places_that_pandas_made_floats_are_whole_in_a_table(tmp_path: Path) -> 
     frame = pd.DataFrame({**rows, "answer": ["Tachu Naito", "yes"], "answer_start": [19, None]})
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert hfcf.from_dataset(tmp_path / "rows.csv")["answers"][0] == {"text": ["Tachu Naito"], "answer_start": [19]}
+
+
+@pytest.mark.parametrize("answer", [" 1889 ", "1889.0", 1889.0])
+def test_an_answer_is_found_as_tables_write_it(answer: Any) -> None:
+    rows = hfcf.from_dataset([{"question": "When?", "context": "It opened in 1889.", "answer": answer}])
+    assert rows[0]["answers"] == {"text": ["1889"], "answer_start": [13]}
+
+
+def test_a_number_with_a_point_that_the_context_has_stays() -> None:
+    rows = hfcf.from_dataset([{"question": "How far?", "context": "It is 12.0 km, or 12.", "answer": "12.0"}])
+    assert rows[0]["answers"] == {"text": ["12.0"], "answer_start": [6]}
 
 
 def test_an_answer_is_a_number_where_the_source_s_is() -> None:

@@ -126,9 +126,9 @@ def test_dev_rows_are_scored_as_the_engine_scores_them(
     monkeypatch.setattr(relation, "micro_f1", spied)
     train_relation(rows(), hp, tmp_path, dev=dev)
     assert len(found) == 3
-    scored = evaluate_relation(dev, RelationClassifier(model=Model(str(tmp_path)), max_length=32)).scores
-    assert scored["micro_f1"] == pytest.approx(max(found), abs=1e-4)
-    assert scored["unread"] == 1
+    scored = evaluate_relation(dev, RelationClassifier(model=Model(str(tmp_path)), max_length=32))
+    assert micro(scored.gold, scored.predicted) == pytest.approx(max(found), abs=1e-4)
+    assert scored.scores["unread"] == 1
 
 
 def test_scoring_changes_no_step(hp: Hyperparameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +183,18 @@ def test_a_class_that_means_no_relation_is_other_as_in_rows(tiny_model: Tiny, mo
     found = evaluate_relation(rows, RelationClassifier(model=Model(tiny_model("rbert"))))
     assert found.predicted == ["Other", "Other"]
     assert found.scores["accuracy"] == 0.5
+
+
+def test_rows_of_a_relation_that_is_no_class_are_left_out(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"met": 0.4, "born": 0.6}
+    monkeypatch.setattr(RelationClassifier, "run", lambda self, requests: [answer] * len(requests))
+    texts = {"born": "[Bob] left {Rome}", "wrote": "[Bob] wrote {Ada}", "Other": "[Bob] and {Ada}"}
+    rows = Dataset.from_list([row(text, label) for label, text in texts.items()])
+    found = evaluate_relation(rows, RelationClassifier(model=Model(tiny_model("rbert"))))
+    assert found.scores["rows"] == 2, "a row without a relation counts"
+    assert found.scores["accuracy"] == 0.5
+    [(place, why)] = found.left_out.items()
+    assert (place, "wrote" in why, "born" in why) == (1, True, True)
 
 
 # --- the order

@@ -268,8 +268,14 @@ def _one_answer(value: Any) -> Any:
 
 
 def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any]], list[str]]:
-    unique = open_answers([texts] if isinstance(texts, str) else texts, field)["text"]
+    given = open_answers([texts] if isinstance(texts, str) else texts, field)["text"]
+    unique = list(dict.fromkeys(_as_in(context, text.strip()) for text in given))
     return looked_up(context, unique), unique
+
+
+def _as_in(context: str, text: str) -> str:
+    """Return an answer without the ".0" that pandas writes after a whole number, if the context has only the number."""
+    return text.removesuffix(".0") if text not in context and text.removesuffix(".0") in context else text
 
 
 def write_question(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:

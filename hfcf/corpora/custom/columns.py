@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hfcf.core.names import did_you_mean
+from hfcf.corpora.custom import OWN
 from hfcf.corpora.custom.cells import (
     Column,
     Columns,
@@ -352,8 +353,9 @@ def _refuse_fields(given: Columns, task: str | None) -> None:
         raise ValueError(f"columns= must name fields of one task, got {', '.join(given)}; {_fields(layouts)}")
     turned = f'; write our field first: columns={{"{given[unknown]}": "{unknown}"}}' if given[unknown] in known else ""
     if fitting := [layout for layout in LAYOUTS if set(given) <= set(layout.fields)]:
-        plainest = min(fitting, key=lambda layout: len(layout.fields))
-        turned = f", which {plainest.title} have: set task to {plainest.task!r}"
+        corpora = {task: name for name, task in OWN.items()}
+        cures = (f"{each.title} have it: task={each.task!r}, in a recipe corpus: {corpora[each.task]}" for each in fitting)
+        turned = f" ({'; '.join(cures)})"
     raise ValueError(f"columns= has the key {unknown!r}{turned or did_you_mean(unknown, known)}; {_fields(layouts)}")
 
 

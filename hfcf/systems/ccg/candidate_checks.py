@@ -172,14 +172,14 @@ class CheckRelation(Stage):
     def _fluency(self, new: Candidate, loss: float | None) -> Candidate:
         if loss is None:
             return reject(new, self.name, "longer than the language model reads")
-        new = {**new, "scores": [*new["scores"], scored("loss of fluency", loss)]}
+        new = {**new, "scores": [*new["scores"], scored("loss of mean fluency", loss)]}
         if exceeds(loss, self.max_loss):
             return reject(new, self.name, f"less fluent than its source by more than max_loss, {self.max_loss:g}")
         return new
 
 
 def _loss(before: float | None, after: float | None, text: str) -> float | None:
-    """Return by how many nats a sentence is less likely than its source; a mean hides a wrong word of a long sentence."""
+    """Return how much the mean loss of a token rises, times the words of the sentence: a mean hides a wrong word of a long one."""
     return None if before is None or after is None else (math.log(after) - math.log(before)) * len(text.split())
 
 

@@ -103,7 +103,7 @@ def test_a_sentence_that_lost_its_fluency_is_rejected(monkeypatch: pytest.Monkey
         "less fluent than its source by more than max_loss, 2",
         "longer than the language model reads",
     ]
-    assert checked["candidates"][0]["scores"] == [{"name": "loss of fluency", "value": 0.6672}]  # log 1.1, for each of 7 words
+    assert checked["candidates"][0]["scores"] == [{"name": "loss of mean fluency", "value": 0.6672}]  # log 1.1, for each of 7 words
     assert "the eggs were sunk in buckets ." in asked
     assert "the eggs were moved into buckets ." in asked
 
