@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -152,9 +153,23 @@ def check_layout(sources: Sequence[str], loading: Sequence[Mapping[str, Any]]) -
         )
 
 
+_ONE = r"[^:\[\]/+]+(?:\[[^\[\]]*\])?"
+_SPLIT = re.compile(rf":({_ONE}(?:\+{_ONE})*)$")
+
+
+def _apart(source: str) -> tuple[str, str]:
+    """Return the place and the split of PLACE:SPLIT, whose slice has a colon of its own; no place without a split.
+
+    >>> _apart("my/rows:test[:20]")
+    ('my/rows', 'test[:20]')
+    """
+    match = _SPLIT.search(source)
+    return ("", source) if match is None else (source[: match.start()], match[1])
+
+
 def _is_release(source: str) -> bool:
     name, equals, where = source.partition("=")
-    places = (source, where, where.rpartition(":")[0])
+    places = (source, where, _apart(where)[0])
     known = bool(equals) and name in corpora.names() and "labels" not in corpora.builder_class(name).OPTIONS
     return known and not any(place and Path(place).is_file() for place in places)
 
@@ -197,7 +212,7 @@ def read_source(
     """Return the folder, the title and the rows of a source of a command; rows that can't be read have a `status`."""
     loading, first = loading or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
-    path, _, part = source.rpartition(":")
+    path, part = _apart(source)
     if Path(source).exists() or (path and Path(path).exists()):
         place, split = (source, None) if Path(source).exists() else (path, part)
         title = ", ".join(filter(None, (split, first)))
@@ -205,7 +220,7 @@ def read_source(
         return place, Path(place).name + (f" ({title})" if title else ""), rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
-    folder, split = where.rsplit(":", 1) if ":" in where.removeprefix("recipes:") else (where, "validation")
+    folder, split = _apart(where) if _SPLIT.search(where.removeprefix("recipes:")) else (where, "validation")
     if is_dataset(name) and name not in corpora.names():
         given: Mapping[str, Any] = loading
     else:
@@ -297,7 +312,7 @@ def check_target(path: Path, sources: Iterable[str] = (), *, overwrite: bool = F
     if path.is_dir():
         raise ValueError(f"--predictions {path} is a folder: name a file in it, such as {path / 'predictions.jsonl'}")
     for source in sources:
-        places = {part for text in (source, source.partition("=")[2]) for part in (text, text.rpartition(":")[0]) if part}
+        places = {part for text in (source, source.partition("=")[2]) for part in (text, _apart(text)[0]) if part}
         if any(Path(place).is_file() and path.resolve() == Path(place).resolve() for place in places):
             raise ValueError(f"--predictions {path} is the file that the rows are read from: choose another name")
     if path.exists() and not overwrite:

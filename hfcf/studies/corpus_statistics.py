@@ -29,7 +29,8 @@ def read_corpus(source: str, *, changes: Iterable[str] = (), limit: int | None =
     name, _, folder = source.partition("=")
     known = name in corpora.names()
     options = recipe.file_keys(list(changes), corpora.builder_class(name).OPTIONS if known else FILE_OPTIONS)
-    if not known or not (folder.startswith("recipes:") or Path(folder).is_dir()):
+    shipped = folder.startswith("recipes:") and ":" not in folder.removeprefix("recipes:")
+    if not known or not (shipped or Path(folder).is_dir()):
         return read_source(source, limit, options, command="hfcf describe")[2]
     loaded = corpora.load(name, data_dir=folder, on_error="reject", **options)
     rows = loaded if isinstance(loaded, Dataset) else concatenate_datasets(list(loaded.values()))
