@@ -58,16 +58,8 @@ SCORES = (
     ("`reader probability`", "RGF", "of the answer, by the reader that found it"),
     ("`editor`", "CCG, MICE, AutoCAD", "the mean log-probability of the words that the editor wrote"),
     ("`indicator: LABEL`", "CCG, MICE, AutoCAD, CoCo", "the probability of the relation that the base model predicts"),
-    (
-        "`loss of fluency`",
-        "CCG",
-        "how much log-likelihood the sentence loses by a phrase of a list",
-    ),
-    (
-        "`loss of mean fluency`",
-        "CCG",
-        "the loss of a token, on average, times the words of the sentence",
-    ),
+    ("`loss of fluency`", "CCG", "how much log-likelihood the sentence loses by a phrase of a list"),
+    ("`loss of mean fluency`", "CCG", "the loss of a token, on average, times the words of the sentence"),
     ("`loss of sense`", "CCG", "how much log-likelihood the entities lose in their new sentence"),
     ("`distractors`", "CheckWhy", "the number of pieces that the structure does not use"),
 )

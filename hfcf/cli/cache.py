@@ -41,11 +41,10 @@ def prune(
 
     if older_than is None and engine is None:
         raise ValueError("give --older-than DAYS, --engine NAME, or both")
-    answers = cache_dir() / FILE
-    engines = RequestCache(answers).sizes() if answers.is_file() else {}
-    if engine is not None and engine not in engines:
+    answers = RequestCache(cache_dir() / FILE) if (cache_dir() / FILE).is_file() else None
+    if engine is not None and engine not in (engines := answers.sizes() if answers else {}):
         raise ValueError(f"the cache has no answers of {engine!r}; it has those of {', '.join(engines) or 'no engine'}")
-    removed = {"answers": RequestCache(answers).prune(older_than=older_than, engine=engine) if engines else 0}
+    removed = {"answers": answers.prune(older_than=older_than, engine=engine) if answers else 0}
     before = time.time() - 86_400 * (older_than or 0)
     for name in PRUNED if engine is None else ():
         old = [entry for entry in _entries(cache_dir() / name) if entry.stat().st_mtime < before]

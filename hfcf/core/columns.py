@@ -6,6 +6,7 @@ nothing changed, and its decoding takes three times as long.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -137,6 +138,17 @@ def has_repeats(ds: Dataset, name: str) -> bool:
     """Say whether two rows have the same value in a column; the values stay in Arrow."""
     column = ds.select_columns([name]).with_format("arrow")[:][name]
     return pc.count_distinct(column, mode="all").as_py() < len(column)
+
+
+def why_repeated(ds: Dataset) -> str | None:
+    """Say which ids of rows occur more than once, with the cure; None if there are none."""
+    if not has_repeats(ds, "id"):
+        return None
+    twice = [row_id for row_id, n in Counter(ds["id"]).items() if n > 1]
+    return (
+        f"{len(twice)} ids occur more than once, the first: {twice[0]!r}. Ids must be unique: remove repeated rows, and put a "
+        "set's name before its ids if you join several sets"
+    )
 
 
 def encode(table: pa.Table, columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> pa.Table:

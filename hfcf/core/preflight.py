@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.compute as pc
 from datasets import ClassLabel, IterableDataset, LargeList, List, Value
 
-from hfcf.core.columns import has_repeats
+from hfcf.core.columns import why_repeated
 from hfcf.core.model_checks import NoFolder, NotCached, can_configure, check_weights
 from hfcf.core.paths import cache_dir
 from hfcf.core.settings import Judges, Trains, models_in, settings_of
@@ -159,13 +159,8 @@ def check_ids(ds: Any) -> None:
     if ids.null_count:
         place = pc.index(pc.is_null(ids), True).as_py()
         raise StageError(f"row {place} has no id ({ids.null_count} such rows). Counterfactuals name it by its id: fill 'id'")
-    if has_repeats(ds, "id"):
-        counts = pc.value_counts(ids)
-        twice = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))
-        raise StageError(
-            f"{len(twice)} ids occur more than once, the first: {twice[0]['values'].as_py()!r}. Counterfactuals name their "
-            "original by its id: remove repeated rows, and put a set's name before its ids if you join several sets"
-        )
+    if why := why_repeated(ds):
+        raise StageError(f"{why}; counterfactuals name their original by its id")
 
 
 def check_labels(task: Task, ds: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -139,6 +139,24 @@ def used_labels(task: Task, labels: Iterable[Any]) -> tuple[str, ...]:
     """
     used = set(labels)
     return tuple(label for i, label in enumerate(task.labels or ()) if i < 2 or label in used)
+
+
+def without_class(gold: Sequence[str | None], known: Set[str]) -> dict[int, str]:
+    """Return {row: reason} for the rows that can be asked about and not be scored: without a label, or of a class not known.
+
+    Args:
+        gold: the rows' labels.
+        known: the model's classes; without any, no label is unknown.
+
+    >>> without_class(["born", None, "wrote"], {"born"})
+    {1: 'the row has no label', 2: 'the model has no class wrote, only born'}
+    """
+    why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
+    return {
+        i: "the row has no label" if label is None else why.format(label)
+        for i, label in enumerate(gold)
+        if label is None or (known and label not in known)
+    }
 
 
 def evaluate(

@@ -154,22 +154,22 @@ def check_layout(sources: Sequence[str], loading: Sequence[Mapping[str, Any]]) -
 
 
 _ONE = r"[^:\[\]/+]+(?:\[[^\[\]]*\])?"
-_SPLIT = re.compile(rf":({_ONE}(?:\+{_ONE})*)$")
+_SPLIT = re.compile(rf"(?<!^recipes)(?<!=recipes):({_ONE}(?:\+{_ONE})*)$")
 
 
-def _apart(source: str) -> tuple[str, str]:
-    """Return the place and the split of PLACE:SPLIT, whose slice has a colon of its own; no place without a split.
+def place_and_split(source: str) -> tuple[str, str | None]:
+    """Return the place and the split of PLACE:SPLIT; a slice, and the place of a shipped corpus, have a colon of their own.
 
-    >>> _apart("my/rows:test[:20]")
-    ('my/rows', 'test[:20]')
+    >>> place_and_split("my/rows:test[:20]"), place_and_split("recipes:demo")
+    (('my/rows', 'test[:20]'), ('recipes:demo', None))
     """
     match = _SPLIT.search(source)
-    return ("", source) if match is None else (source[: match.start()], match[1])
+    return (source, None) if match is None else (source[: match.start()], match[1])
 
 
 def _is_release(source: str) -> bool:
     name, equals, where = source.partition("=")
-    places = (source, where, _apart(where)[0])
+    places = (source, where, place_and_split(where)[0])
     known = bool(equals) and name in corpora.names() and "labels" not in corpora.builder_class(name).OPTIONS
     return known and not any(place and Path(place).is_file() for place in places)
 
@@ -212,15 +212,15 @@ def read_source(
     """Return the folder, the title and the rows of a source of a command; rows that can't be read have a `status`."""
     loading, first = loading or {}, "" if limit is None else f"first {limit}"
     name, equals, where = source.partition("=")
-    path, part = _apart(source)
-    if Path(source).exists() or (path and Path(path).exists()):
-        place, split = (source, None) if Path(source).exists() else (path, part)
+    place, split = (source, None) if Path(source).exists() else place_and_split(source)
+    if Path(place).exists():
         title = ", ".join(filter(None, (split, first)))
         rows = first_rows(_read_path(place, split, loading, command), limit)
         return place, Path(place).name + (f" ({title})" if title else ""), rows
     if not (equals and where):
         raise ValueError(f"--corpus {source}: write NAME=FOLDER or NAME=FOLDER:SPLIT, or the path of a file of rows")
-    folder, split = _apart(where) if _SPLIT.search(where.removeprefix("recipes:")) else (where, "validation")
+    folder, split = place_and_split(where)
+    split = split or "validation"
     if is_dataset(name) and name not in corpora.names():
         given: Mapping[str, Any] = loading
     else:
@@ -312,7 +312,7 @@ def check_target(path: Path, sources: Iterable[str] = (), *, overwrite: bool = F
     if path.is_dir():
         raise ValueError(f"--predictions {path} is a folder: name a file in it, such as {path / 'predictions.jsonl'}")
     for source in sources:
-        places = {part for text in (source, source.partition("=")[2]) for part in (text, _apart(text)[0]) if part}
+        places = {part for text in (source, source.partition("=")[2]) for part in (text, place_and_split(text)[0]) if part}
         if any(Path(place).is_file() and path.resolve() == Path(place).resolve() for place in places):
             raise ValueError(f"--predictions {path} is the file that the rows are read from: choose another name")
     if path.exists() and not overwrite:

@@ -11,7 +11,7 @@ from datasets import Dataset, concatenate_datasets
 
 from hfcf.core.columns import with_label_names
 from hfcf.core.pairs import pair
-from hfcf.corpora.custom.cells import name_cell
+from hfcf.corpora.custom.cells import as_known, name_cell
 from hfcf.corpora.custom.columns import LayoutError
 from hfcf.corpora.custom.load import ReadRows, read_tables
 from hfcf.corpora.custom.source import FILE_OPTIONS, describe_file
@@ -59,9 +59,7 @@ def read_pairs(source: str, loading: Mapping[str, Any] | None = None) -> Dataset
         if status and status["accepted"] is False:
             raise ValueError(f"{source}: row {i + 1} can't be read: {status['reason']}. Mend it, or take its pair out")
     ids = set(rows["id"])
-    names = [(name_cell(value) or "").strip() for value in table[column]]
-    # In a text file, a number that pandas made a float has a fraction.
-    names = [name.removesuffix(".0") if name not in ids and name.removesuffix(".0") in ids else name for name in names]
+    names = [as_known((name_cell(value) or "").strip(), ids) for value in table[column]]
     rows = rows.remove_columns("status").add_column(SOURCE_ID, names)
     made, originals = ([i for i, name in enumerate(names) if bool(name) is has] for has in (True, False))
     if not made:

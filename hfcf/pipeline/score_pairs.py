@@ -95,16 +95,15 @@ def score_pairs(
     # Files with a revision in each row repeat the original.
     first_of: dict[str, int] = {}
     same = {i: first_of.setdefault(json.dumps(sides[i][0]), i) for i in whole}
-    places = [i for i in whole for side in sides[i][1:] if side is not None]
-    found = [(same[i], before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
-    groups = [i for i, _, _ in found]
+    found = [(i, before, side) for i in whole if (before := sides[i][0]) for side in sides[i][1:] if side is not None]
+    groups = [same[i] for i, _, _ in found]
     scores: dict[str, list[float | None]] = {}
     counts = {"originals": len(first_of), "pairs": len(found), "left_out": left_out}
     if model is not None:
-        wanted = None if target is None else [target_label(task, rows[i][target]) for i in places]
+        wanted = None if target is None else [target_label(task, rows[i][target]) for i, _, _ in found]
         model = Model.of(model)
         length = read_length(model, max_length)
-        scores |= _labels(task, found, sides, model, wanted, length)
+        scores |= _labels(task, found, groups, model, wanted, length)
         counts["unanswered"] = sum(value is None for value in scores["flip_rate"])
         counts["cut"] = _count_cut(task, found, model, length)
     texts = [_changed(task, before, after) for _, before, after in found]
@@ -134,21 +133,21 @@ def _read_sides(i: int, row: Row, columns: Sequence[Mapping[str, str]]) -> list[
 
 
 def _labels(
-    task: Task, found: Sequence[tuple[int, Any, Any]], sides: Sequence[Sequence[Any]], model: Model,
+    task: Task, found: Sequence[tuple[int, Any, Any]], groups: Sequence[int], model: Model,
     wanted: Sequence[str | None] | None, max_length: int,
 ) -> dict[str, list[float | None]]:  # fmt: skip
     """Ask a model for the labels of both sides of each pair, each original once."""
-    order = list(dict.fromkeys(i for i, _, _ in found))
-    answers = task.verdicts([*(sides[i][0] for i in order), *(after for _, _, after in found)], model, max_length)
+    originals = {group: before for group, (_, before, _) in zip(groups, found, strict=True)}
+    answers = task.verdicts([*originals.values(), *(after for _, _, after in found)], model, max_length)
     if wanted is not None:
         names = {name for answer in answers if isinstance(answer, Mapping) for name in answer}
         if names and (unknown := sorted({label for label in wanted if label} - names)):
             cure = "say which is which, labels=" if task.labels is None else "write these in the column"
             raise ValueError(f"target: {', '.join(unknown)}: the model's labels are {', '.join(sorted(names))}; {cure}")
-    before = dict(zip(order, answers, strict=False))
+    before = dict(zip(originals, answers, strict=False))
     columns: dict[str, list[float | None]] = {"flip_rate": [], "probability_change": [], **({"hit_rate": []} if wanted else {})}
-    for n, ((i, _, _), after) in enumerate(zip(found, answers[len(order) :], strict=True)):
-        if not isinstance(after, Mapping) or not isinstance(old := before[i], Mapping):
+    for n, (group, after) in enumerate(zip(groups, answers[len(originals) :], strict=True)):
+        if not isinstance(after, Mapping) or not isinstance(old := before[group], Mapping):
             values: list[float | None] = [None] * len(columns)
         else:
             label, new = choose(old, list(old)), choose(after, list(after))

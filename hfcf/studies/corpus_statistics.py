@@ -15,7 +15,7 @@ from hfcf.core import recipe
 from hfcf.core.mapping import first_rows
 from hfcf.core.task import task_of
 from hfcf.corpora.custom.source import FILE_OPTIONS
-from hfcf.pipeline.evaluate import read_source
+from hfcf.pipeline.evaluate import place_and_split, read_source
 from hfcf.tasks.structures import TASK as STRUCTURES
 from hfcf.tasks.structures.model import Structure
 from hfcf.tasks.task_inputs import distractors
@@ -29,7 +29,7 @@ def read_corpus(source: str, *, changes: Iterable[str] = (), limit: int | None =
     name, _, folder = source.partition("=")
     known = name in corpora.names()
     options = recipe.file_keys(list(changes), corpora.builder_class(name).OPTIONS if known else FILE_OPTIONS)
-    shipped = folder.startswith("recipes:") and ":" not in folder.removeprefix("recipes:")
+    shipped = folder.startswith("recipes:") and place_and_split(folder)[1] is None
     if not known or not (shipped or Path(folder).is_dir()):
         return read_source(source, limit, options, command="hfcf describe")[2]
     loaded = corpora.load(name, data_dir=folder, on_error="reject", **options)

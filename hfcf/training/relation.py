@@ -20,7 +20,7 @@ from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.paths import replace_file
 from hfcf.core.pretrained import read_weights
-from hfcf.core.trainer import Evaluation
+from hfcf.core.trainer import Evaluation, without_class
 from hfcf.engines.base import Encoded
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import is_rbert
@@ -165,13 +165,7 @@ def _evaluation(
 ) -> Evaluation:
     gold, predicted = list(rows["label"]), _likeliest(answers)
     more["details"] = [label_details(answer, "the sentence has more tokens than the model reads") for answer in answers]
-    # A row without a label can be asked about, and not be scored.
-    why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
-    left_out = {
-        i: "the row has no label" if label is None else why.format(label)
-        for i, label in enumerate(gold)
-        if label is None or (known and label not in known)
-    }
+    left_out = without_class(gold, known)
     kept = [i for i in range(len(gold)) if i not in left_out]
     if not kept:
         return Evaluation({"rows": 0}, gold, predicted, left_out, **more)

@@ -11,7 +11,7 @@ from datasets import Dataset
 from hfcf.core.model import Model, is_prompted
 from hfcf.core.model_checks import read_length
 from hfcf.core.task import task_of
-from hfcf.core.trainer import Evaluation
+from hfcf.core.trainer import Evaluation, without_class
 from hfcf.engines.classifier import choose
 from hfcf.engines.classifier_spec import text_spec
 from hfcf.engines.text_classifier import TextClassifier
@@ -50,12 +50,7 @@ class TextTrainer:
         gold, cut = list(rows["label"]), 0
         known = set(dict(model.labels or {}).values()) if is_prompted(model) else set(text_spec(model).names)
         _check_classes(model, known, set(gold) - {None})
-        why = f"the model has no class {{}}, only {', '.join(sorted(known))}"
-        left_out = {
-            i: "the row has no label" if label is None else why.format(label)
-            for i, label in enumerate(gold)
-            if label is None or (known and label not in known)
-        }
+        left_out = without_class(gold, known)
         kept = [i for i in range(len(gold)) if i not in left_out]
         if not kept:
             return Evaluation({"rows": 0}, gold, [None] * len(gold), left_out)

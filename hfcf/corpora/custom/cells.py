@@ -9,7 +9,7 @@ import ast
 import io
 import json
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -84,6 +84,16 @@ def name_cell(value: Any) -> str | None:
     if value is None or is_missing(value) or not str(value).strip():
         return None
     return as_text(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def as_known(text: str, known: Container[str]) -> str:
+    """Return a text without the ".0" that pandas writes after a whole number, if only the number is known.
+
+    >>> as_known("1889.0", "It opened in 1889."), as_known("12.0", {"12", "12.0"})
+    ('1889', '12.0')
+    """
+    number = text.removesuffix(".0")
+    return number if text not in known and number in known else text
 
 
 def whole_number(value: Any) -> Any:
@@ -269,13 +279,8 @@ def _one_answer(value: Any) -> Any:
 
 def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any]], list[str]]:
     given = open_answers([texts] if isinstance(texts, str) else texts, field)["text"]
-    unique = list(dict.fromkeys(_as_in(context, text.strip()) for text in given))
+    unique = list(dict.fromkeys(as_known(text.strip(), context) for text in given))
     return looked_up(context, unique), unique
-
-
-def _as_in(context: str, text: str) -> str:
-    """Return an answer without the ".0" that pandas writes after a whole number, if the context has only the number."""
-    return text.removesuffix(".0") if text not in context and text.removesuffix(".0") in context else text
 
 
 def write_question(own: Row, source: Row, new: Row, columns: Columns, ends: int = 0) -> dict[str, Any]:

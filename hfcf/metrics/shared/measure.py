@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from datasets import Dataset, DatasetDict, Features, concatenate_datasets
 
 from hfcf.core import schema
-from hfcf.core.columns import has_repeats, iterate, with_label_names, without_format
+from hfcf.core.columns import iterate, why_repeated, with_label_names, without_format
 from hfcf.core.progress import quiet_few
 from hfcf.core.stage import Reject, StageError
 from hfcf.core.task import Task, get_task, task_of
@@ -77,12 +77,8 @@ def _check_columns(metric: Metric, rows: Dataset) -> None:
             raise StageError(
                 f"metrics: {metric.name} reads the column {column!r}, which is missing; hfcf.expand(ds) makes rows that have it"
             )
-    if "id" in declared.learns_from and has_repeats(rows, "id"):
-        twice = [row_id for row_id, n in Counter(rows["id"]).items() if n > 1]
-        raise StageError(
-            f"metrics: {metric.name}: {len(twice)} ids occur more than once, the first: {twice[0]!r}. Ids must be unique: "
-            "remove repeated rows, and put a set's name before its ids if you join several sets"
-        )
+    if "id" in declared.learns_from and (why := why_repeated(rows)):
+        raise StageError(f"metrics: {metric.name}: {why}")
 
 
 def score_column(metric: Metric, rows: Dataset, learned: Any = None) -> list[Any]:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hfcf.core.task import Row
-from hfcf.corpora.custom.cells import name_cell
+from hfcf.corpora.custom.cells import as_known, name_cell
 from hfcf.corpora.custom.source import RowSet, read_rows, read_sources
 from hfcf.hub.render import render
 from hfcf.studies.human.protocol import Display, Protocol, load_protocol, show
 
 KEY, RATERS, INSTRUCTIONS, NOTE = "key.json", "raters", "instructions.md", "note"
-UNIQUE = "remove the repeated row, or number the ids"
+_UNIQUE = "remove the repeated row, or number the ids"
 _FORMULA = tuple("=+-@＝＋－＠\t\r'")
 
 
@@ -39,17 +39,10 @@ def _by_id(sources: RowSet, protocol: Protocol) -> dict[str, Mapping[str, Any]]:
         row_id = name_cell(row["id"]) or ""
         if row_id in found:
             raise ValueError(
-                f"the sources: the id {row_id!r} is there twice, and counterfactuals name their source by it: {UNIQUE}"
+                f"the sources: the id {row_id!r} is there twice, and counterfactuals name their source by it: {_UNIQUE}"
             )
         found[row_id] = row
     return found
-
-
-def _source_id(row: Row, row_id: str, sources: Mapping[str, Row]) -> str:
-    """Return the id of a row's source; pandas writes 1 as 1.0 in a column where others are empty."""
-    name = name_cell(row.get("source_id")) or row_id
-    short = name.removesuffix(".0")
-    return short if name not in sources and short in sources else name
 
 
 def export(
@@ -177,9 +170,9 @@ def build_lines(
             raise ValueError(f"{method}: the protocol shows a row next to its source: give the source rows as sources (--sources)")
         row_id = name_cell(row["id"]) or ""
         if row_id in ids:
-            raise ValueError(f"{method}, row {number}: the id {row_id!r} is there twice, and ratings are counted by it: {UNIQUE}")
+            raise ValueError(f"{method}, row {number}: the id {row_id!r} is there twice, and ratings are counted by it: {_UNIQUE}")
         ids.add(row_id)
-        source_id = _source_id(row, row_id, sources or {})
+        source_id = as_known(name_cell(row.get("source_id")) or row_id, sources or {})
         source = (sources or {}).get(source_id)
         if protocol.source and source is None:
             reasons["its source is not among the sources"] += 1

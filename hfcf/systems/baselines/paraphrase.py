@@ -128,8 +128,8 @@ def rewrites(
             new = reject(new, stage, f"is cut off at {engine.max_new_tokens} tokens")
         else:
             text, source = hypothesis["text"], rewriting.readable(row)
-            problem = text_problem(text, f"the new {rewriting.noun}") or _why_foreign(text, source)
-            problem = problem or why_negated_otherwise(source, text)
+            named = f"the new {rewriting.noun}"
+            problem = text_problem(text, named) or _why_foreign(text, source) or why_negated_otherwise(source, text)
             new = reject(new, stage, problem) if problem else new
         candidates.append(new)
     candidates = reject_repeats(candidates, [hypothesis["text"] for hypothesis in answer], stage)
