@@ -171,8 +171,7 @@ def balance(ds: Dataset, *, seed: int = 13) -> Dataset:
 
 def is_sound(row: Mapping[str, Any]) -> bool:
     """Say whether `augmented` keeps a source: it could be read, and it can be worked on."""
-    status = row["status"]
-    return not (status and status["stage"] == schema.LOAD) and find_problem({k: v for k, v in row.items() if k != "status"}) is None
+    return schema.why_unread(row["status"]) is None and find_problem({k: v for k, v in row.items() if k != "status"}) is None
 
 
 def rejected(ds: AnyDataset, *, system: str | None = None) -> AnyDataset:

@@ -14,7 +14,7 @@ from datasets import Dataset, Features
 from hfcf.core import schema
 from hfcf.core.columns import iterate, with_label_names
 from hfcf.core.expand import is_sound
-from hfcf.core.schema import TEXT
+from hfcf.core.schema import TEXT, why_unread
 from hfcf.core.task import Row, Task, task_of
 from hfcf.text.normalise import normalise
 
@@ -56,8 +56,9 @@ def pair(
 
     Returns:
         The rows of `counterfactuals` in order, with the column `source` and labels as names; with a pair format, only its
-        columns. With a pair of columns, a counterfactual without a match is left out. With a pair format, a counterfactual without
-        a sound row is left out, and a warning counts such rows with the reasons.
+        columns. With a pair of columns, a counterfactual without a match is left out. If one of the two rows can't be read, the
+        column `status` says why, and `hfcf.consistency` leaves the pair out. With a pair format, a counterfactual without a sound
+        row is left out, and a warning counts such rows with the reasons.
 
     Raises:
         ValueError: a column does not exist, the two sets are of different tasks, a counterfactual's original does not exist, or
@@ -207,6 +208,12 @@ def _join(counterfactuals: Dataset, originals: Dataset) -> Dataset:
     rows: Sequence[Mapping[str, Any]] = originals.select_columns(columns).to_list()
     features = Features({name: originals.features[name] for name in columns})
     kept = counterfactuals.remove_columns([SOURCE]) if SOURCE in counterfactuals.features else counterfactuals
+    theirs = originals["status"][:] if "status" in originals.features else []
+    if any(map(why_unread, theirs)):
+        own = kept["status"][:] if "status" in kept.features else [None] * len(kept)
+        kept = kept.remove_columns(["status"]) if "status" in kept.features else kept
+        statuses = [mine or (status if why_unread(status) else None) for mine, status in zip(own, theirs, strict=True)]
+        kept = kept.add_column("status", statuses, feature=schema.STATUS)
     return kept.add_column(SOURCE, list(rows), feature=dict(features))
 
 
@@ -217,8 +224,11 @@ def _in_pair_format(pairs: Dataset, originals: Dataset, pair_format: str, seed: 
     answer_key: Callable[[str], str] = str if task.labelled else normalise
     for row in iterate(pairs, pairs.column_names):
         source = row["source"]
+        unread = why_unread(row.get("status"))
         before, after = ({answer_key(answer) for answer in task.right_answers(one)} for one in (source, row))
         try:
+            if unread:
+                raise ValueError(unread)
             if not before or not after:
                 raise ValueError(f"one of the two has no {task.outcome_name}")
             if before & after:

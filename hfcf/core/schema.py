@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from datasets import Dataset, Features, List, Value
 
 TEXT, INT, FLOAT, BOOL = Value("string"), Value("int64"), Value("float64"), Value("bool")
@@ -29,6 +32,12 @@ ENTITIES = List({"field": TEXT, "piece": INT, "start": INT, "end": INT, "text": 
 
 COMMON = Features({"group_id": TEXT, "corpus": TEXT, "split": TEXT})
 """Columns that a row of any task has: the corpus's own group (else the row's id), its name, and the official split."""
+
+
+def why_unread(status: Mapping[str, Any] | None) -> str | None:
+    """Return why a row with this status can't be read; None for a row that can."""
+    return str(status["reason"]) if status and status["stage"] == LOAD else None
+
 
 PROVENANCE = Features({"source_id": TEXT, "system": TEXT, "change": TEXT, "edits": EDITS, "scores": SCORES})
 """What a counterfactual adds to its task's columns (its `group_id` is its source's)."""

@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 from hfcf.core.columns import iterate, with_label_names
 from hfcf.core.model import Model
 from hfcf.core.pairs import sources
+from hfcf.core.schema import why_unread
 from hfcf.core.task import task_of
 from hfcf.core.trainer import Scorer, evaluate, load_scorer
 from hfcf.engines.edit_kinds import KINDS
@@ -41,8 +42,8 @@ def consistency(pairs: Dataset, model: str | Model, *, max_length: int | None = 
         with several edits counts for each of their kinds) and `edit distance`. `interval` and `both_interval` are the ends of the
         95 % intervals of `consistency` and `both`, 0–1; None without any. Sources are drawn again, each with all its
         counterfactuals, so that several of one source do not count as independent. Of a share of 0 or 1, which every draw has, the
-        interval is Wilson's, of as many sources. `left_out` counts pairs that the model cannot
-        answer, by the reason.
+        interval is Wilson's, of as many sources. `left_out` counts pairs that can't be read or that the model cannot answer, by
+        the reason.
 
     Raises:
         ValueError: the set is not paired, or no model of this library answers rows of its task.
@@ -94,15 +95,32 @@ def ask_pairs(
     settings: Mapping[str, Any] | None = None,
 ) -> PairAnswers:  # fmt: skip
     """Ask a model about both sides of a paired set, and about an original with several counterfactuals once; see `consistency`."""
+    statuses = pairs["status"][:] if "status" in pairs.features else [None] * len(pairs)
+    unread = {i: why for i, status in enumerate(statuses) if (why := why_unread(status))}
+    kept = [i for i in range(len(pairs)) if i not in unread]
+    if not kept:
+        raise ValueError(f"there are no pairs to score{': none can be read: ' if unread else ''}{next(iter(unread.values()), '')}")
+    found = _ask_read(pairs.select(kept), model, max_length, ways, settings)
+    place = {i: n for n, i in enumerate(kept)}
+
+    def of_all(values: Sequence[Any], nothing: Any) -> list[Any]:
+        return [values[place[i]] if i in place else nothing for i in range(len(pairs))]
+
+    return PairAnswers(
+        with_label_names(pairs), of_all(found.gold, (None, None)), of_all(found.predicted, (None, None)),
+        of_all(found.right, (False, False)), {**unread, **{kept[n]: why for n, why in found.left_out.items()}}, found.notes,
+    )  # fmt: skip
+
+
+def _ask_read(
+    pairs: Dataset, model: str | Model, max_length: int | None, ways: int | None, settings: Mapping[str, Any] | None
+) -> PairAnswers:
+    """Ask about pairs that can be read."""
     pairs, originals = with_label_names(pairs), sources(pairs)
     task = task_of(pairs.features)
-    if not len(pairs):
-        raise ValueError("there are no pairs to score")
-    # Counterfactuals have none of the further right answers that their originals may have.
+    # A side without a column of further right answers has none.
     for name in task.answer_columns:
-        if name in originals.column_names and name not in pairs.features:
-            none: Any = [] if isinstance(originals.features[name], List) else None
-            pairs = pairs.add_column(name, [none] * len(pairs), feature=originals.features[name])
+        pairs, originals = _with_answers(pairs, originals, name), _with_answers(originals, pairs, name)
     columns = [name for name in originals.column_names if name in pairs.features]
     keys = [json.dumps(row, sort_keys=True, default=str) for row in iterate(originals, columns)]
     first: dict[str, int] = {}
@@ -127,6 +145,14 @@ def ask_pairs(
         left_out,
         [*result.notes, *([f"{result.cut} rows have more than {result.max_length} tokens, and are cut"] if result.cut else [])],
     )
+
+
+def _with_answers(rows: Dataset, other: Dataset, name: str) -> Dataset:
+    """Return rows with a column of further right answers, empty in each row, if only the other rows have it."""
+    if name in rows.features or name not in other.features:
+        return rows
+    none: Any = [] if isinstance(other.features[name], List) else None
+    return rows.add_column(name, [none] * len(rows), feature=other.features[name])
 
 
 def score_pairs(answers: PairAnswers) -> dict[str, Any]:

@@ -123,3 +123,13 @@ def test_python_and_the_command_line_give_rows_the_same_ids(tmp_path: Path) -> N
     read = hfcf.from_dataset(Dataset.from_list(claims))
     assert in_recipe["id"][:] == read["id"][:]
     assert len(set(read["id"])) == 3
+
+
+def test_a_pair_that_cannot_be_read_says_so() -> None:
+    own = {"question": "who wrote it?", "context": "Ada wrote it.", "answer": "Ada", "answer_start": 0}
+    old = hfcf.from_dataset([{"id": "a", **own}, {"id": "b", **own, "question": ""}], on_error="reject")
+    new = hfcf.from_dataset([{"id": "a1", **own}, {"id": "b1", **own}, {"id": "a2", **own, "answer_start": 3}], on_error="reject")
+    made = new.add_column("source_id", ["a", "b", "a"])
+    assert [bool(status) for status in pair(made, old)["status"]] == [False, True, True]
+    assert [bool(status) for status in pair(made.remove_columns("status"), old)["status"]] == [False, True, False]
+    assert pair(made, old, pair_format="preference").num_rows == 0
