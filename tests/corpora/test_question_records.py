@@ -40,7 +40,10 @@ FORMS: list[tuple[dict[str, Any], dict[str, list[Any]], list[str]]] = [
     ({"answer": "Bled"}, {"text": ["Bled"], "answer_start": [15]}, ["Bled"]),
     # The texts that stand there are the answers; all of them stay in `aliases`.
     ({"answers": ["Lake Bled", "Bled"]}, {"text": ["Bled"], "answer_start": [15]}, ["Lake Bled", "Bled"]),
-    ({"answers": ["Bled", "Bled"], "aliases": ["Veldes"]}, {"text": ["Bled"], "answer_start": [15]}, ["Veldes"]),
+    ({"answers": ["Bled", "Bled"], "aliases": ["Veldes", ""]}, {"text": ["Bled"], "answer_start": [15]}, ["Bled", "Veldes"]),
+    ({"answers": ["Lake Bled", "Bled"], "aliases": []}, {"text": ["Bled"], "answer_start": [15]}, ["Lake Bled", "Bled"]),
+    # An empty answer is none.
+    ({"answers": ["", "Bled"]}, {"text": ["Bled"], "answer_start": [15]}, ["Bled"]),
     # No spans.
     ({"answer": "Slovenia"}, {"text": ["Slovenia"], "answer_start": []}, ["Slovenia"]),
     ({"answer": "bled"}, {"text": ["bled"], "answer_start": []}, ["bled"]),
@@ -52,6 +55,10 @@ FORMS: list[tuple[dict[str, Any], dict[str, list[Any]], list[str]]] = [
     ({"answers": []}, {"text": [], "answer_start": []}, []),
     ({"answer": None}, {"text": [], "answer_start": []}, []),
     ({"answers": {"text": [], "answer_start": []}}, {"text": [], "answer_start": []}, []),
+    ({"answers": ["", " "]}, {"text": [], "answer_start": []}, []),
+    ({"answer": "", "answer_start": -1}, {"text": [], "answer_start": []}, []),
+    ({"answers": {"text": [""], "answer_start": [-1]}}, {"text": [], "answer_start": []}, []),
+    ({"answers": [{"text": "", "answer_start": -1}]}, {"text": [], "answer_start": []}, []),
 ]
 
 
@@ -65,9 +72,9 @@ def test_forms_of_answers(tmp_path: Path) -> None:
     assert [row["aliases"] for row in rows] == [aliases for _, _, aliases in FORMS]
     assert [find_problem(row) for row in rows if find_problem(row)] == []
     reasons = [span_problem(row) for row in rows]
-    assert reasons[:10] == [None] * 10
-    assert reasons[10:14] == ["its answers are not spans of its context"] * 4
-    assert reasons[14:] == ["the row has no context"] * 2 + ["the row has no answer"] * 3
+    assert reasons[:12] == [None] * 12
+    assert reasons[12:16] == ["its answers are not spans of its context"] * 4
+    assert reasons[16:] == ["the row has no context"] * 2 + ["the row has no answer"] * 7
 
 
 BAD: list[tuple[Any, str]] = [

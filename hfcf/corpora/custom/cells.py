@@ -216,6 +216,9 @@ def read_question(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0
 
     Positions are code points, and all are checked. Answers whose form has no positions are looked up in the context as whole words;
     every occurrence is written. Without one, they stay without positions, and stages that need spans reject the row.
+
+    An empty answer is none, as in SQuAD 2.0's script: it does not count beside others, and alone it says that the row has no
+    answer. A file may write it with the position -1. The column of aliases adds to the answers, which stay right.
     """
     record = {field: own[str(column)] for field, column in columns.items() if field not in ("id", "group")}
     row["question"] = text_cell(record["question"])
@@ -226,8 +229,8 @@ def read_question(row: dict[str, Any], own: Row, columns: Columns, ends: int = 0
     row["group_id"] = row["title"] or (context_group(row["context"]) if row["context"] else None)
     answers, aliases = _read_answers(record, row["context"])
     if (listed := parse_cell(record.get("aliases"))) is not None and listed != "":
-        aliases = open_answers(listed, "aliases")["text"]
-    row["aliases"] = list(map(as_text, aliases))
+        aliases = [*aliases, *open_answers(listed, "aliases")["text"]]
+    row["aliases"] = [as_text(text) for text in dict.fromkeys(aliases) if not _is_blank(text)]
     row["answers"] = check_places(row["context"], answers)
 
 
@@ -240,7 +243,7 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
     if (start := whole_number(parse_cell(record.get("answer_start"), numbers=True))) not in (None, ""):
         if not isinstance(value, str):
             raise BadRow(f"answer_start is given for {kind(value)} in {name!r}; only a single text may have its own answer_start")
-        return placed_answers([value], [start]), [value]
+        return _placed([value], [start])
     if isinstance(value, dict):
         if "text" not in value:
             raise BadRow(f"{name!r} has no 'text', only {', '.join(map(repr, value))}; the known forms are {_ANSWERS}")
@@ -251,17 +254,15 @@ def _read_answers(record: Row, context: str) -> tuple[dict[str, list[Any]], list
             texts, starts = [texts], [starts]
         if not isinstance(texts, list) or not isinstance(starts, list):
             raise BadRow(f"{name}.text is {kind(texts)} and {name}.answer_start {kind(starts)}; both are lists of the same length")
-        return placed_answers(texts, list(map(whole_number, starts))), list(dict.fromkeys(texts))
+        return _placed(texts, list(map(whole_number, starts)))
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         if any(isinstance(item, dict) and item.get("answer_start") is not None for item in value):
             items = [item if isinstance(item, dict) else {"text": item} for item in value]
-            starts = [whole_number(item.get("answer_start")) for item in items]
-            answers = placed_answers([item.get("text") for item in items], starts)
-            return answers, list(dict.fromkeys(answers["text"]))
+            return _placed([item.get("text") for item in items], [whole_number(item.get("answer_start")) for item in items])
         texts = [item.get("text") if isinstance(item, dict) else item for item in value]
         return _looked_up(texts, f"{name}.text", context)
     if isinstance(value, str | list):
-        return _looked_up(value if not isinstance(value, str) or value.strip() else [], name, context)
+        return _looked_up(value, name, context)
     raise BadRow(f"{name!r} is {kind(value)} ({(as_text(value) or '')[:60]}); the known forms are {_ANSWERS}")
 
 
@@ -277,9 +278,23 @@ def _one_answer(value: Any) -> Any:
     return text_cell(value) if isinstance(value, int | float) else value
 
 
+def _is_blank(text: Any) -> bool:
+    return isinstance(text, str) and not text.strip()
+
+
+def _placed(texts: Sequence[Any], starts: Sequence[Any]) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return answers with their positions, and their texts; an empty answer at -1 is none."""
+    if len(texts) == len(starts):
+        kept = [i for i, (text, start) in enumerate(zip(texts, starts, strict=True)) if start != -1 or not _is_blank(text)]
+        texts, starts = ([values[i] for i in kept] for values in (texts, starts))
+    answers = placed_answers(texts, starts)
+    return answers, list(dict.fromkeys(answers["text"]))
+
+
 def _looked_up(texts: Any, field: str, context: str) -> tuple[dict[str, list[Any]], list[str]]:
+    """Return answers with their positions in the context, and their texts."""
     given = open_answers([texts] if isinstance(texts, str) else texts, field)["text"]
-    unique = list(dict.fromkeys(as_known(text.strip(), context) for text in given))
+    unique = list(dict.fromkeys(as_known(text.strip(), context) for text in given if not _is_blank(text)))
     return looked_up(context, unique), unique
 
 

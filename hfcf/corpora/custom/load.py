@@ -198,7 +198,7 @@ class ReadRows:
     reject: bool
     numbered: bool = False
     classes: Mapping[str, ClassLabel] = field(default_factory=dict)
-    version: str = "4"
+    version: str = "5"
 
     @property
     def features(self) -> Features:
