@@ -49,7 +49,8 @@ class Trainer(Protocol):
 
     It may have a method `evaluate`, as `hfcf.training.verifier.VerifierTrainer` has; else `predict` and the task's scorer are used.
     It may have `check_start(hp, labels)`, which raises a `ValueError` for a start whose classes are not the labels. One whose
-    `debiases` is true has an argument `debias` of `train`: a `hfcf.training.debias.Debias`.
+    `debiases` is true has an argument `debias` of `train`: a `hfcf.training.debias.Debias`. `usable(rows, hp)` may return the rows
+    that a training learns from, if it leaves some out.
     """
 
     @property

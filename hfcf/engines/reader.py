@@ -79,6 +79,20 @@ class Reader(Engine):
             for of_request in windows
         ]
 
+    def count_cut(self, requests: Sequence[Any]) -> int:
+        """Count the requests whose question is not read whole; contexts are, in windows."""
+        questions, most = [request[0] for request in requests], self.max_length // 2
+        if not two_sided(self.model):
+            kept = cut_firsts(read_tokenizer(self.model), questions, most) if questions else []
+        else:
+            tokenizer = load_tokenizer(self.model)
+            whole = [count_tokens(tokenizer, join_parts(request[0], *request[2:], request[1])) for request in requests]
+            kept = [
+                question if length <= self.max_length else cut_head(find_tokens(tokenizer, question), most)
+                for question, length in zip(questions, whole, strict=True)
+            ]
+        return sum(question != short for question, short in zip(questions, kept, strict=True))
+
     def load(self, device: torch.device) -> Any:
         return load_reader(self.model, device, self.dtype())
 

@@ -285,7 +285,8 @@ def prediction_lines(title: str, rows: Dataset, result: Evaluation) -> Iterator[
     Every line has `set`, `id` and `gold`, as `hfcf.core.trainer.Evaluation.gold` has it. A row that was left out has the reason in
     `left_out`. Every other row has `prediction`: the label, the answer or the program as the model wrote it. It also has what
     the model gives of the following keys. `probabilities` are by label. `score`, the logarithm of `probability`, and `passage`
-    belong to an answer to a question. `label` and `names`, {name in the program: id of the evidence}, belong to a program.
+    belong to an answer to a question, and the first two also to giving none. `label` and `names`, {name in the program: id of the
+    evidence}, belong to a program.
     `written` is the text in which a label was found. `fault` says why there is no answer, or why it can't be read.
 
     Args:

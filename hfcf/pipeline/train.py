@@ -146,6 +146,7 @@ def _prepare(recipe: kinds.TrainRecipe, limit: int | None) -> tuple[kinds.TrainR
     if "label" in training.column_names:  # of all rows: the first rows may lack a label
         recipe = recipe.model_copy(update={"ways": _ways(recipe, training)})
     training = training if limit is None else training.select(range(min(limit, len(training))))
+    training = TRAININGS[type(recipe)].usable(recipe, training)
     classifier = isinstance(recipe, kinds.VerifierRecipe | kinds.RelationRecipe | kinds.ModelRecipe)
     if classifier and not getattr(recipe, "nei", ()) and len(labels := _labels(training)) == 1:
         only = f"all {len(training)} rows to train on have the label {next(iter(labels))}, and a model learns to say only that"

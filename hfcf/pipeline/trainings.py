@@ -73,11 +73,13 @@ class Training:
         train: trains on rows in a folder; returns entries of `scores.json` such as "trained on".
         evaluate: scores the model in the folder on a set; gets the set's name and returns {name: scores}.
         rows: gets the rows to train on and the held-out rows, and returns what is trained and scored on.
+        usable: returns those of the rows to train on that it can learn from.
     """
 
     train: Callable[[Any, Rows, Path], Scores]
     evaluate: Callable[[Any, str, Dataset, Path], Scores]
     rows: Callable[[Any, Dataset, Dataset], Rows]
+    usable: Callable[[Any, Dataset], Dataset] = lambda _, rows: rows
 
 
 def read_rows(
@@ -288,6 +290,12 @@ def _train_model(recipe: kinds.ModelRecipe, rows: Rows, out: Path) -> Scores:
     return {}
 
 
+def _usable_by_model(recipe: kinds.ModelRecipe, rows: Dataset) -> Dataset:
+    trainer = task_of(rows.features).trainer
+    usable = getattr(load_trainer(trainer), "usable", None) if trainer else None
+    return usable(rows, recipe.hyperparameters()) if usable else rows
+
+
 def _evaluate_model(recipe: kinds.ModelRecipe, name: str, rows: Dataset, out: Path) -> Scores:
     ways = recipe.ways if task_of(rows.features).labels else None
     return {name: evaluate(rows, _model(recipe, out), max_length=_length(recipe), ways=ways).scores}
@@ -302,6 +310,10 @@ def _make_clozes(recipe: kinds.ReaderRecipe, rows: Dataset) -> Dataset:
 def _train_reader(recipe: kinds.ReaderRecipe, rows: Rows, out: Path) -> Scores:
     train_reader(rows.training, recipe.hyperparameters(), out, unanswerable=recipe.unanswerable)
     return {"trained on": {"clozes": len(rows.training)}} if recipe.clozes else {}
+
+
+def _usable_by_reader(recipe: kinds.ReaderRecipe, rows: Dataset) -> Dataset:
+    return rows if recipe.clozes else READER.usable(rows, recipe.hyperparameters())
 
 
 def _train_open_reader(recipe: kinds.OpenReaderRecipe, rows: Rows, out: Path) -> Scores:
@@ -376,8 +388,8 @@ TRAININGS: Mapping[type[kinds.TrainRecipe], Training] = {
     kinds.ExplainerRecipe: Training(_train_explainer, _evaluate_explainer, read_rows),
     kinds.MaskedLMRecipe: Training(_train_masked_lm, _evaluate_masked_lm, _collect_sentences),
     kinds.RelationRecipe: Training(_train_relation, _evaluate_relation, _relation_rows),
-    kinds.ModelRecipe: Training(_train_model, _evaluate_model, read_rows),
-    kinds.ReaderRecipe: Training(_train_reader, _evaluate_reader, _READER_ROWS),
+    kinds.ModelRecipe: Training(_train_model, _evaluate_model, read_rows, _usable_by_model),
+    kinds.ReaderRecipe: Training(_train_reader, _evaluate_reader, _READER_ROWS, _usable_by_reader),
     kinds.OpenReaderRecipe: Training(_train_open_reader, _evaluate_reader, partial(read_rows, extra=None)),
     kinds.QuestionWriterRecipe: Training(_train_writer, _evaluate_writer, _writer_rows),
     kinds.StructuresRecipe: Training(

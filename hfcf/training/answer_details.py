@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from hfcf.engines.classifier import ROUND
 
 SPAN = ("score", "probability", "passage")
 """What is stored of an answer to a question: the logarithm of its probability, this, and an open-domain reader's passage."""
@@ -27,6 +30,16 @@ def span_details(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     {'score': -0.1, 'probability': 0.9}
     """
     return {name: found[0][name] for name in SPAN if name in found[0]} if found else {}
+
+
+def no_answer_details(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return how certain a reader is that there is no answer, where that is likelier than the first it found.
+
+    >>> no_answer_details([{"text": "Ann", "score": -3.0, "probability": 0.05, "no_answer": 0.5}])
+    {'score': -0.69315, 'probability': 0.5}
+    """
+    probability = found[0]["no_answer"] if found else None
+    return {"score": round(math.log(max(probability, 1e-12)), ROUND), "probability": probability} if probability is not None else {}
 
 
 def spread(details: Sequence[Mapping[str, Any]], kept: Sequence[int], rows: int) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset, Features, List, Value, concatenate_datasets
 
+from hfcf.core.model import Model
 from hfcf.core.pretrained import read_tokenizer, read_weights
 from hfcf.engines.generator import load_tokenizer, two_sided
 from hfcf.engines.networks import load_network
@@ -46,8 +47,7 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
     if two_sided(hp.model):
         if unanswerable:
             raise ValueError(f"unanswerable must be 0 for {hp.model.name}, which always writes an answer: leave it out")
-        kept = rows.select([i for i, answers in enumerate(rows["answers"]) if answers["text"]])
-        _check_rows(kept, len(rows) - len(kept), len(rows), "an answer")
+        kept = usable(rows, hp.model)
         tokenizer = load_tokenizer(hp.model)
         columns = zip(kept["question"], kept["context"], kept["title"], kept["answers"], strict=True)
         targets = [answers["text"][0] for answers in kept["answers"]]
@@ -59,10 +59,10 @@ def train_reader(rows: Dataset, hp: Hyperparameters, out: Path, *, unanswerable:
         return
     from transformers import DataCollatorWithPadding
 
-    answered = rows.select([i for i, row in enumerate(rows) if span_problem(row) is None])
-    without = rows.select([i for i, row in enumerate(rows) if row["context"] and not row["answers"]["text"]])
-    left_out = len(rows) - len(answered) - len(without)
-    _check_rows(answered, left_out, len(rows), "an answer that is a span of the context")
+    rows = usable(rows, hp.model)
+    answered, without = (
+        rows.select([i for i, answers in enumerate(rows["answers"]) if bool(answers["text"]) is has]) for has in (True, False)
+    )
     made = [unanswered(answered, unanswerable, seed=hp.seed)] if unanswerable else []
     kept = concatenate_datasets([answered, without, *made])
     start = load_start(hp)
@@ -108,11 +108,23 @@ def load_start(hp: Hyperparameters) -> Start:
     return Start(network, tokenizer, head, base)
 
 
-def _check_rows(kept: Dataset, left_out: int, total: int, what: str) -> None:
-    if not len(kept):
-        raise ValueError(f"there is nothing to train on: none of the {total} rows has {what}")
-    if left_out:
-        log.warning("%d of %d rows are not trained on: they do not have %s", left_out, total, what)
+def usable(rows: Dataset, model: Model) -> Dataset:
+    """Return the rows that a reader can learn from, see `train_reader`; a warning says how many are left out.
+
+    Raises:
+        ValueError: none has an answer that it can learn.
+    """
+    if two_sided(model):
+        what, answered = "an answer", [i for i, answers in enumerate(rows["answers"]) if answers["text"]]
+        without = []
+    else:
+        what, answered = "an answer that is a span of the context", [i for i, row in enumerate(rows) if span_problem(row) is None]
+        without = [i for i, row in enumerate(rows) if row["context"] and not row["answers"]["text"]]
+    if not answered:
+        raise ValueError(f"there is nothing to train on: none of the {len(rows)} rows has {what}")
+    if left_out := len(rows) - len(answered) - len(without):
+        log.warning("%d of %d rows are not trained on: they do not have %s", left_out, len(rows), what)
+    return rows.select(sorted(answered + without))
 
 
 def encode_spans(rows: Dataset, tokenizer: Any, max_length: int) -> Dataset:

@@ -15,10 +15,10 @@ from hfcf.core.trainer import Evaluation, load_scorer
 from hfcf.engines.open_reader import stored_open_reader
 from hfcf.engines.reader import Reader, first_texts
 from hfcf.tasks.qa import TASK
-from hfcf.training.answer_details import span_details, spread
+from hfcf.training.answer_details import no_answer_details, span_details, spread
 from hfcf.training.open_domain import OpenHyperparameters
 from hfcf.training.open_reader import evaluate_open_reader, train_open_reader
-from hfcf.training.reader import train_reader
+from hfcf.training.reader import train_reader, usable
 from hfcf.training.trainer import Hyperparameters
 
 
@@ -45,18 +45,23 @@ class ReaderTrainer:
             train_reader(rows, hp, out)
         return None
 
+    def usable(self, rows: Dataset, hp: Hyperparameters) -> Dataset:
+        """Return the rows that a training learns from."""
+        return rows if isinstance(hp, OpenHyperparameters) else usable(rows, hp.model)
+
     def predict(self, rows: Dataset, model: Model, *, max_length: int | None = None, labels: Sequence[str] = ()) -> list[str]:
         """Return the likeliest answer to each row, "" where the reader finds none."""
         max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return first_texts(open_reader.run(rows["question"][:]))
-        return _answers(rows, self._read(rows, model, max_length))
+        found = self._read(rows, model, max_length)
+        return _given(first_texts(found), _is_given(rows, found))
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a reader on rows by exact match and F1; rows without a context are left out.
 
-        Where some rows have no answer, as in SQuAD 2.0, a reader that finds none likelier than its span gives none (""). Where
-        all rows have one, it always answers.
+        Where some rows have no answer, as in SQuAD 2.0, a reader that finds none likelier than its span gives none (""), and a
+        note counts these rows. Where all rows have one, it always answers.
 
         An open-domain model answers every row: see `hfcf.training.open_reader.evaluate_open_reader`.
         """
@@ -75,27 +80,42 @@ class ReaderTrainer:
         kept = [i for i in range(len(rows)) if i not in left_out]
         if not kept:
             return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
-        found = self._read(rows.select(kept), model, max_length)
-        answers = _answers(rows, found)
+        asked = rows.select(kept)
+        found = self._read(asked, model, max_length)
+        given = _is_given(rows, found)
+        answers = _given(first_texts(found), given)
         answer_of = dict(zip(kept, answers, strict=True))
         scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
         scores |= {"skipped": len(left_out)} if left_out else {}
-        details = spread([span_details(answer) for answer in found], kept, len(rows))
+        of_each = [span_details(answer) if shown else no_answer_details(answer) for answer, shown in zip(found, given, strict=True)]
         predicted = [answer_of.get(i) for i in range(len(rows))]
-        return Evaluation(scores, gold, predicted, left_out, max_length=max_length, details=details)
+        cut, notes = Reader(model=model, max_length=max_length).count_cut(_requests(asked)), []
+        if cut:
+            notes.append("a question is cut at half of the tokens of an input; a passage is read in windows, and never cut")
+        if unanswered := sum(not gold[i] for i in kept):
+            notes.append(f"{unanswered} of the {len(kept)} rows have no answer: giving none is right there, and possible anywhere")
+        return Evaluation(
+            scores, gold, predicted, left_out, cut=cut, max_length=max_length, notes=notes, details=spread(of_each, kept, len(rows))
+        )
 
     def _read(self, rows: Dataset, model: Model, max_length: int) -> list[list[dict[str, Any]]]:
         """Return the likeliest answer to each row in a list, which is empty where the reader finds none."""
-        requests = [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
-        return Reader(model=model, max_length=max_length, n_best=1).run(requests)
+        return Reader(model=model, max_length=max_length, n_best=1).run(_requests(rows))
 
 
-def _answers(rows: Dataset, found: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return the first answer to each row; "" where no answer is likelier, if rows of the set have none."""
+def _requests(rows: Dataset) -> list[list[str]]:
+    return [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
+
+
+def _is_given(rows: Dataset, found: Sequence[Sequence[Mapping[str, Any]]]) -> list[bool]:
+    """Say of each first answer whether it is given; if rows of the set have none, not where none is likelier."""
     if all(answers["text"] for answers in rows["answers"]):
-        return first_texts(found)
-    given = [answers and answers[0]["probability"] >= (answers[0]["no_answer"] or 0.0) for answers in found]
-    return [text if kept else "" for text, kept in zip(first_texts(found), given, strict=True)]
+        return [True] * len(found)
+    return [bool(answers) and answers[0]["probability"] >= (answers[0]["no_answer"] or 0.0) for answers in found]
+
+
+def _given(texts: Sequence[str], given: Sequence[bool]) -> list[str]:
+    return [text if kept else "" for text, kept in zip(texts, given, strict=True)]
 
 
 TRAINER = ReaderTrainer()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,13 @@ import pytest
 from datasets import Dataset
 from transformers import AutoTokenizer
 
+import hfcf
+from hfcf.core.contamination import seen_rows
 from hfcf.core.model import Model
 from hfcf.core.task import get_task
 from hfcf.engines.ner import Ner
 from hfcf.engines.reader import Reader, encode_windows
+from hfcf.pipeline.train import plan_training, train
 from hfcf.tasks.qa import TASK
 from hfcf.training.cloze import cloze_questions, wh_question
 from hfcf.training.reader import encode_spans, train_reader
@@ -217,4 +221,43 @@ def test_a_reader_may_abstain_where_some_rows_have_no_answer(hp: Hyperparameters
     assert TRAINER.predict(with_answers, hp.model) == ["1990", "1990"]
     both = Dataset.from_list([known, unknown], features=TASK.features)
     assert TRAINER.predict(both, hp.model) == ["1990", ""]
-    assert TRAINER.evaluate(both, hp.model).scores["em"] == 1.0
+    result = TRAINER.evaluate(both, hp.model)
+    assert result.scores["em"] == 1.0
+    assert [line["probability"] for line in result.details] == [0.9, 0.9], "the second is sure that there is no answer"
+    assert [note for note in result.notes if "1 of the 2 rows" in note]
+    assert TRAINER.evaluate(with_answers, hp.model).notes == []
+
+
+@pytest.mark.parametrize("kind", ["reader", "t5"])
+def test_questions_that_are_not_read_whole_are_counted(tiny_model: Tiny, kind: str) -> None:
+    model = Model(tiny_model(kind))
+    long = row(1, "it was made in 1990", "1990", question="when was the film made " * 10)
+    ds = Dataset.from_list([row(0, "it was made in 1990 " * 40, "1990"), long], features=TASK.features)
+    result = TRAINER.evaluate(ds, model, max_length=48)
+    assert result.cut == 1
+    assert len(result.notes) == 1
+    assert TRAINER.evaluate(ds.select([0]), model, max_length=48).cut == 0, "a long passage is read in windows"
+
+
+@pytest.mark.parametrize("kind", ["reader", "model"])
+def test_the_record_of_a_training_counts_the_rows_that_it_learns_from(tiny_model: Tiny, kind: str, tmp_path: Path) -> None:
+    lines = [{"question": f"when was film {n} made", "context": f"film {n} of 1990", "answer": "1990"} for n in range(4)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [{**lines[0], "answer": "yes"}, *lines]), encoding="utf-8")
+    recipe = {
+        "train": kind, "data": [{"corpus": "questions", "data_files": str(path)}], "model": tiny_model("reader"), "held_out": 0,
+        "max_length": 48, "max_steps": 1,
+    }  # fmt: skip
+    assert plan_training(recipe)["rows"]["train"] == 4
+    assert train(recipe, tmp_path / "out")["rows"]["train"] == 4
+    rows = hfcf.load("questions", data_files=str(path), split="train")
+    other = rows.select([0]).map(lambda row: {"context": "Is it? It is.", "question": "is it", "group_id": "none"})
+    assert seen_rows(rows, Model(str(tmp_path / "out"))) == [True] * 5, "the first has the passage and question of the second"
+    assert seen_rows(other, Model(str(tmp_path / "out"))) == [False]
+
+
+def test_rows_that_are_not_learned_from_are_not_counted(hp: Hyperparameters) -> None:
+    made = rows({**row(99, "Is it? It is.", None), "answers": {"text": ["yes"], "answer_start": []}})
+    assert TRAINER.usable(made, hp)["id"] == made["id"][:-1]
+    with pytest.raises(ValueError, match="none of the 1 rows"):
+        TRAINER.usable(made.select([len(made) - 1]), hp)
