@@ -45,7 +45,8 @@ def read_predictions(path: str | Path) -> dict[str, dict[str, Any]]:
         where, line = f"{path}, {record.place}", record.value
         if record.unreadable:
             raise ValueError(f"{where}: {record.unreadable}")
-        if not isinstance(line, dict) or line.get("id") is None or not line.keys() & {"prediction", "left_out"}:
+        told = isinstance(line, dict) and ("prediction" in line or line.get("left_out") is not None)
+        if not told or line.get("id") is None:
             raise ValueError(f"{where}: write an object with id and prediction, which is a program or a label")
         if not isinstance(line.get("prediction"), str | None):
             raise ValueError(f"{where}: prediction must be a text, got {type(line['prediction']).__name__}")
@@ -73,7 +74,7 @@ def _verdict(text: str) -> str | None:
 def _program(line: Mapping[str, Any]) -> str | None:
     """Return the program of a prediction; None if it is a label, or nothing."""
     text: str | None = line.get("prediction")
-    return None if text is None or (_verdict(text) and "names" not in line) else text
+    return None if text is None or (_verdict(text) and line.get("names") is None) else text
 
 
 def score_predictions(
@@ -113,7 +114,7 @@ def score_predictions(
     ids = list(map(str, rows["id"]))
     if unknown := [name for name in predictions if name not in {*ids}]:
         raise ValueError(f"{len(unknown)} predictions are of no row: {_name(unknown)}")
-    left_out = {name: str(line["left_out"]) for name, line in predictions.items() if "left_out" in line}
+    left_out = {name: str(line["left_out"]) for name, line in predictions.items() if line.get("left_out") is not None}
     kept = [i for i, name in enumerate(ids) if name not in left_out]
     if not kept:
         raise ValueError(f"all {len(ids)} rows are left out: {left_out[ids[0]]}")
@@ -130,7 +131,7 @@ def score_predictions(
         answers.append(answer)
         if fault:
             unreadable[name] = fault
-    structured = any(_program(line) is not None or "names" in line for line in predictions.values())
+    structured = any(_program(line) is not None or line.get("names") is not None for line in predictions.values())
     structures = scorer.rows_of(gold, answers) if structured else [None] * len(gold)
     groups, scores, hidden = list(map(str, regroup(rows))), dict[str, Any](), set(VERDICTS.metrics)
     if any(answer["label"] is not None for answer in answers):

@@ -226,3 +226,15 @@ def test_real_trees_against_themselves_and_with_steps_dropped() -> None:
     found = values(score_predictions(gold, fewer, SCORER, resamples=200))
     assert found["es_precision"] == 1.0
     assert found["es_recall"] < 0.9
+
+
+def test_null_is_as_good_as_no_key(tmp_path: Path) -> None:
+    lines = [gold_line(SUP), {"id": REF["id"], "prediction": "SUPPORTS"}, gold_line(NEI)]
+    nulls = [{**line, "left_out": None, "names": None, "label": None} for line in lines]
+    assert scored(nulls) == scored(lines)
+    labels = [{"id": one["id"], "prediction": one["label"]} for one in (SUP, REF, NEI)]
+    assert scored([{**line, "names": None} for line in labels]) == scored(labels)
+    path = tmp_path / "predictions.jsonl"
+    path.write_text(json.dumps({"id": "a", "left_out": None}) + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="prediction"):
+        read_predictions(path)
