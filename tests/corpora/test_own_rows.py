@@ -21,6 +21,7 @@ from datasets import (
     DatasetDict,
     Features,
     IterableDataset,
+    IterableDatasetDict,
     List,
     Value,
     concatenate_datasets,
@@ -399,6 +400,18 @@ def test_splits_are_laid_out_as_all_of_them() -> None:
     cf = DatasetDict({split: refuted(part) for split, part in hfcf.from_dataset(own).items()})
     new = hfcf.to_dataset(cf, like=own)  # of "train" alone, uid would be the id
     assert {split: part["label"][:] for split, part in new.items()} == {"train": ["contradiction"], "test": ["contradiction"]}
+
+
+def test_a_row_of_one_split_is_not_taken_for_one_of_another() -> None:
+    row = {"premise": ROME, "hypothesis": "Rome is in Italy.", "label": "entailment", "id": 0}
+    own = DatasetDict({split: Dataset.from_list([{**row, "url": split}]) for split in ("train", "test")})
+    cf = DatasetDict({split: refuted(part) for split, part in hfcf.from_dataset(own).items()})
+    assert hfcf.to_dataset(cf["test"], like=own)["url"] == ["test"]
+    assert hfcf.to_dataset(concatenate_datasets([cf["test"], cf["train"]]), like=own)["url"] == ["test", "train"]
+    streams = IterableDatasetDict({split: part.to_iterable_dataset() for split, part in cf.items()})
+    for like in (own, IterableDatasetDict({split: part.to_iterable_dataset() for split, part in own.items()})):
+        new = hfcf.to_dataset(streams, like=like)
+        assert {split: part["url"][:] for split, part in new.items()} == {"train": ["train"], "test": ["test"]}
 
 
 def refuted(rows: Dataset) -> Dataset:

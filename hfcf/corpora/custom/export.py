@@ -52,7 +52,8 @@ def to_dataset(
     """Write counterfactuals in your own columns, evidence form and label names, to join them with your rows.
 
     Args:
-        cf: counterfactuals, from `hfcf.expand`; may be a `DatasetDict` if `like` is a `DatasetDict`.
+        cf: counterfactuals, from `hfcf.expand`; may have several splits if `like` has them. A split of its own is written like the
+            split that its column `split` names.
         like: the rows that you gave to `hfcf.from_dataset`.
         columns: your `columns` of `hfcf.from_dataset`. A setting that you did not give there is guessed again, here and below.
         labels: your `labels` of that call.
@@ -63,12 +64,12 @@ def to_dataset(
 
     Returns:
         A row for each counterfactual, in their order and with the features of `like`. It is a DataFrame if `like` is a DataFrame, a
-        list if `like` is a list, else a `Dataset` (also for a stream). Texts, entities, answers and label are the counterfactual's.
-        So is the id, if `like` has a column of ids. Numbers continue after the largest of all splits, and an id that is used gets
-        "#2". A label that did not change is your own value of it. Other columns are the source row's, but columns that describe its
-        words (parses, tags parallel to its tokens) or explain its label are null, and a column that every label has one value of
-        (`label_text`) has that of the new label. Lines on stderr name these columns, and columns that differ in all rows of `like`
-        without being read as ids.
+        list if `like` is a list, a `DatasetDict` if `cf` has several splits, else a `Dataset` (also for a stream). Texts, entities,
+        answers and label are the counterfactual's. So is the id, if `like` has a column of ids. Numbers continue after the largest
+        of all splits, and an id that is used gets "#2". A label that did not change is your own value of it. Other columns are the
+        source row's, but columns that describe its words (parses, tags parallel to its tokens) or explain its label are null, and a
+        column that every label has one value of (`label_text`) has that of the new label. Lines on stderr name these columns, and
+        columns that differ in all rows of `like` without being read as ids.
 
     Raises:
         ValueError: a counterfactual's source is not in `like`, or has a different text there.
@@ -85,22 +86,23 @@ def to_dataset(
         split: part if isinstance(part, Dataset) else as_table(part) for split, part in (splits_of(like) or {"": like}).items()
     }
     tables = {split: as_table(part) for split, part in given.items()}
-    if isinstance(cf, DatasetDict) and not set(cf) <= set(tables):
-        raise ValueError(f"the counterfactuals have the splits {', '.join(cf)}, but like= does not: give its DatasetDict")
-    parts = {split: _with_label_names(part) for split, part in (splits_of(cf) or {"": cf}).items()}
+    several = splits_of(cf)
+    if several and not set(several) <= set(tables):
+        raise ValueError(f"the counterfactuals have the splits {', '.join(several)}, but like= does not: give its DatasetDict")
+    parts = {split: _with_label_names(part) for split, part in (several or {"": cf}).items()}
     # All splits, as in `from_dataset`: a single split may not show which column has the ids, or whether ends are inclusive.
     every = list(tables.values())
     with _name_call(settings):
         layout = _layout(next(iter(parts.values())), tables, settings)
         ids = iter(_new_ids(layout, every, [name for part in parts.values() for name in part["id"]]))
         written = {
-            split: _to_table(part, [tables[split]] if isinstance(cf, DatasetDict) else every, layout, list(islice(ids, len(part))))
+            split: _to_table(part, {split: tables[split]} if several else tables, layout, list(islice(ids, len(part))))
             for split, part in parts.items()
         }
     if any(map(len, parts.values())):
         _name_repeated(tables, layout, task_of(next(iter(parts.values())).features))
     written = {split: _without_record(_with_types(part, given.get(split))) for split, part in written.items()}
-    if isinstance(cf, DatasetDict):
+    if several:
         return DatasetDict(written)
     if is_frame(like):
         return _as_frame(_own_values(written[""], {str(name): like[name].tolist() for name in like}), like)
@@ -148,7 +150,7 @@ def _with_types(table: Dataset, given: Dataset | None) -> Dataset:
         return table.cast(given.features)
 
 
-def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: list[Any]) -> Dataset:
+def _to_table(cf: Dataset, tables: Mapping[str, Table], layout: Layout | None, ids: list[Any]) -> Dataset:
     """Write the counterfactuals of the rows of some tables."""
     task = task_of(cf.features)
     theirs, sources = _sources(tables, layout, cf)
@@ -161,7 +163,7 @@ def _to_table(cf: Dataset, tables: Sequence[Table], layout: Layout | None, ids: 
     label_changed = (
         [own["label"] != row["label"] for own, row in zip(sources, new, strict=True)] if "label" in task.features else []
     )
-    moved = _of_label(tables, theirs, own_label, written, label_changed) if any(label_changed) else {}
+    moved = _of_label(list(tables.values()), theirs, own_label, written, label_changed) if any(label_changed) else {}
     stale = {name: [None] * len(new) for name in _stale(theirs, sources, {**written, **moved})}
     if stale and new:
         _say(f"set to null, because they describe the words of the sources, or explain their labels: {', '.join(stale)}")
@@ -233,29 +235,31 @@ def _as_frame(rows: list[dict[str, Any]], like: Any) -> Any:
     return frame.astype(dtypes)
 
 
-def _sources(tables: Sequence[Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
-    """Return the user's row of each counterfactual's source, and our row of it."""
+def _sources(tables: Mapping[str, Table], layout: Layout | None, cf: Dataset) -> tuple[Dataset, list[dict[str, Any]]]:
+    """Return the user's row of each counterfactual's source, and our row of it; two splits may have the same ids."""
     ids = list(cf["source_id"])
     needed = set(ids)
     # With the names that `from_dataset` had, `map` finds the rows that it stored.
     corpus, split = (str(next(iter(cf[column]), "")) for column in ("corpus", "split"))
-    by_id: dict[str, tuple[Any, dict[str, Any]]] = {}
+    by_id: dict[tuple[str, str], tuple[Any, dict[str, Any]]] = {}
     parts: list[Dataset] = []
     size = 0
-    for table in tables:
-        rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, split, True))
+    for name, table in tables.items():
+        rows = table if layout is None else read_quietly(table, ReadRows(layout, corpus, name or split, True))
         part, keep = _select(table, rows, needed)
         for i, row in enumerate(keep, size):
-            by_id.setdefault(row["id"], (i, row))
+            for key in ((name, row["id"]), ("", row["id"])):
+                by_id.setdefault(key, (i, row))
         size += len(keep)
         parts.append(part)
-    if absent := [source_id for source_id in ids if source_id not in by_id]:
+    if absent := [source_id for source_id in ids if ("", source_id) not in by_id]:
         raise ValueError(
             f"{len(absent):,} counterfactuals have sources that like= does not have, first {absent[0]!r}: give the rows, and "
             "columns=, labels= and id=, that hfcf.from_dataset had"
         )
     every = concatenate_datasets(parts) if len(parts) > 1 else parts[0]
-    return every.select([by_id[source_id][0] for source_id in ids]), [by_id[source_id][1] for source_id in ids]
+    found = [by_id.get((of, name)) or by_id["", name] for of, name in zip(cf["split"], ids, strict=True)]
+    return every.select([i for i, _ in found]), [row for _, row in found]
 
 
 def _select(table: Table, rows: Table, needed: set[str]) -> tuple[Dataset, list[dict[str, Any]]]:
