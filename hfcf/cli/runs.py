@@ -82,9 +82,11 @@ def run(
         printed.add(stage.name)
         return result
 
-    def print_requests(*inputs: Any) -> None:
-        if plan := estimate_requests(*inputs):
-            print_estimate(plan)
+    def print_requests(*inputs: Any) -> list[dict[str, Any]]:
+        if (plan := estimate_requests(*inputs)) is None:
+            return []
+        print_estimate(plan)
+        return plan["asked"]
 
     # Several processes would print it, and several times.
     hooks = {"watch": print_stage, "before": print_requests} if here else {}

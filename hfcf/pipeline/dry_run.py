@@ -22,7 +22,7 @@ from hfcf.engines.llm.engine import LanguageModel
 from hfcf.hub.ratings import describe_models, describe_rating
 from hfcf.pipeline.recipes import RunRecipe
 from hfcf.pipeline.run import load_inputs, metric_models, read_recipe, select_metrics
-from hfcf.pipeline.timing import Clock
+from hfcf.pipeline.timing import Clock, Entry, total_of
 
 ROWS = 3
 """The rows that every stage is tried on and that are shown."""
@@ -68,6 +68,13 @@ def estimate_requests(recipe: RunRecipe, ds: Dataset, system: System, limit: int
     asks = any(is_prompted(model) for stage in system.stages for model in stage.read_models().values())
     few = min(len(ds), limit or len(ds)) <= max(ROWS, concurrency())
     return None if few or not asks else _try(recipe, ds, system, limit, _models(recipe, system))
+
+
+def _paid(entry: Entry) -> Entry | None:
+    """Return the cost of a stage's language models alone, whose answers a run takes from the cache; None without any."""
+    engines = {name: counts for name, counts in entry.get("engines", {}).items() if counts.get("attempts")}
+    total = total_of(engines)
+    return {"stage": entry["stage"], "seconds": total["model_seconds"], **total, "engines": engines} if engines else None
 
 
 def _models(parsed: RunRecipe, system: System) -> list[ModelFacts]:
@@ -120,6 +127,7 @@ def _try(parsed: RunRecipe, ds: Dataset, system: System, limit: int | None, mode
     loading = round(sum(entry.get("loading", 0.0) for entry in clock.stages), 1)
     return {
         "corpus": corpora.corpus_name(parsed.corpus), "rows": total, "tried": len(batch), "stages": stages, "examples": examples,
+        "asked": [paid for entry in clock.stages if (paid := _paid(entry))],
         "rejected": total - len(good), "reason": next(iter(reasons), None), "models": models, "loading": loading,
         "seconds": sum(entry["seconds"] for entry in stages if entry["seconds"] is not None),
         "about": "; ".join(filter(None, (

@@ -32,7 +32,7 @@ from hfcf.pipeline.decoys import show_decoys
 from hfcf.pipeline.publish import publish
 from hfcf.pipeline.recipes import RayResources, RowsRecipe, RunRecipe
 from hfcf.pipeline.shards import PieceRunner, remove_shards
-from hfcf.pipeline.timing import Clock
+from hfcf.pipeline.timing import Clock, Entry, add_costs
 from hfcf.prompts import read_folder
 from hfcf.systems import system_class
 from hfcf.training.distractors import from_recipe
@@ -40,6 +40,7 @@ from hfcf.training.distractors import from_recipe
 log = logging.getLogger(__name__)
 
 ENGINES = ("local", "ray")
+Before = Callable[[RunRecipe, Dataset, System, int | None], Sequence[Entry] | None]
 
 
 def run(
@@ -51,7 +52,7 @@ def run(
     overwrite: bool = False,
     watch: Watch | None = None,
     engine: str = "local",
-    before: Callable[[RunRecipe, Dataset, System, int | None], None] = lambda *_: None,
+    before: Before = lambda *_: None,
     **map_kwargs: Any,
 ) -> dict[str, Any]:
     """Run a recipe and write a dataset repository that `load_dataset(out)` and `load_dataset(out, "rejected")` read.
@@ -68,7 +69,8 @@ def run(
         watch: called as `watch(stage, step)` around every stage; it must return `step()`; see `System.__call__`. With
             `streaming: true` it is not called.
         engine: "local", or "ray": divide the rows over the actors of a Ray cluster, with the recipe's `ray`.
-        before: called with the recipe, its rows, its system and the limit before the first stage.
+        before: called with the recipe, its rows, its system and the limit before the first stage; returns the costs of language
+            models that it asked, by stage (`add_costs`), which count as the run's, or None.
         map_kwargs: passed to `Dataset.map`.
 
     Returns:
@@ -98,7 +100,7 @@ def run(
 
 def _run(
     parsed: RunRecipe, content: Mapping[str, Any], out: Path, command: str, runner: Runner, *, limit: int | None,
-    overwrite: bool, watch: Watch | None, before: Callable[[RunRecipe, Dataset, System, int | None], None],
+    overwrite: bool, watch: Watch | None, before: Before,
     map_kwargs: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Run a parsed recipe in a folder that this process, or the first one of a launcher, holds."""
@@ -110,12 +112,13 @@ def _run(
             _check_push(parsed, read_restriction(content))
         ds, system = load_inputs(parsed, out)
         metrics = select_metrics(parsed.metrics, system)
-        before(parsed, ds, system, limit)
+        asked = before(parsed, ds, system, limit) or []
     corpus = {**_front_matter(parsed.corpus), **read_source(content), **read_restriction(content)}
     clock = Clock(workers=(map_kwargs.get("num_proc") or 1) > 1)
     timed = clock if watch is None or parsed.streaming else (lambda stage, step: watch(stage, partial(clock, stage, step)))
     rows = system(ds, limit=limit, watch=timed, runner=runner, checked=True, **map_kwargs)
     costs = runner.costs(clock.stages)
+    costs = add_costs([*costs, *asked]) if asked else costs
     report = runner.once(lambda: publish(
         rows, Path(out),
         run={

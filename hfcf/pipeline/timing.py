@@ -35,11 +35,17 @@ class Clock:
         return result
 
     def _entry(self, name: str, seconds: float, engines: Mapping[str, Entry]) -> Entry:
-        entry: Entry = {"stage": name, "seconds": round(seconds, 2), "model_seconds": 0.0, **dict.fromkeys(COUNTS, 0)}
-        for counts in engines.values():
-            entry |= {key: round(entry.get(key, 0) + value, 6) for key, value in counts.items()}
+        entry: Entry = {"stage": name, "seconds": round(seconds, 2), **total_of(engines)}
         unknown = dict.fromkeys(("model_seconds", *COUNTS))
         return {**entry, **unknown} if self.workers else {**entry, "engines": dict(engines)}
+
+
+def total_of(engines: Mapping[str, Entry]) -> Entry:
+    """Add up the costs of engines."""
+    total: Entry = {"model_seconds": 0.0, **dict.fromkeys(COUNTS, 0)}
+    for counts in engines.values():
+        total |= {key: round(total.get(key, 0) + value, 6) for key, value in counts.items()}
+    return total
 
 
 def add_costs(entries: Sequence[Entry]) -> list[Entry]:

@@ -260,8 +260,9 @@ def test_a_run_says_before_it_starts_how_often_it_will_ask(
     said = " ".join(capsys.readouterr().out.split())
     assert "6,000 times, 1.5 s each: about 2 h 30 min" in said
     assert "besides b," in said, "its answers to the first rows are in the cache"
-    runner.run(RECIPE, tmp_path / "out")
+    asked = runner.run(RECIPE, tmp_path / "out", before=lambda *_: plan["asked"])["stages"][0]
     assert len(server.asked) == 6, "the answers of the estimate are not asked for again"
+    assert (asked["calls"], asked["cached"], asked["attempts"]) == (6, 4, 6), "they are paid for"
 
 
 def test_the_plan_shows_attempts_and_cost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
