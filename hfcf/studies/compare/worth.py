@@ -54,7 +54,7 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
     training rows.
 
     Returns:
-        one `Worth` for each method, size and setting; none where the baseline has fewer than three sizes.
+        one `Worth` for each method, size and setting; none for the largest size, nor where the baseline has fewer than three.
     """
     grid = _real_rows_as_sizes(_columns_as_sizes(grid))
     numbers = sorted({seed.sample for seed in grid.seeds if hasattr(seed, "sample")})
@@ -66,7 +66,7 @@ def worths(grid: Grid, metric: str, resamples: int = 10_000, seed: int = 0) -> l
     averaged = {name: setting for name, setting in grid.corpora.items() if name not in grid.alone}
     groups = [(setting, [name for name, own in averaged.items() if setting in (own, None)]) for setting in (*SETTINGS, None)]
     for method in grid.compared:
-        for size in sizes:
+        for size in sizes[:-1]:  # beyond the largest size nothing was measured
             added = [cell["train_rows"] - size for name in grid.corpora for cell in parts[size].of(method, name).values()]
             if not added or not fmean(added):
                 continue

@@ -73,6 +73,12 @@ def test_two_sizes_are_no_curve() -> None:
     assert worths(make_grid(cells(120, {100: 100, 200: 120}), "none"), "accuracy", resamples=10) == []
 
 
+def test_at_the_largest_size_a_gain_has_no_worth() -> None:
+    at_the_largest = [cell("method", max(RIGHT), sample, 190, added=50) for sample in (1, 2)]
+    found = worths(make_grid([*cells(120), *at_the_largest], "none"), "accuracy", resamples=10)
+    assert {each.size for each in found} == {100}
+
+
 def test_where_more_rows_add_nothing_a_gain_is_worth_more_than_was_measured() -> None:
     flat = worths(make_grid(cells(120, dict.fromkeys(RIGHT, 100)), "none"), "accuracy", resamples=10)
     assert [each.rows for each in flat] == [300, 300]
