@@ -14,6 +14,7 @@ from offline_models import installed
 
 import hfcf
 from hfcf.core.recipe import RecipeError
+from hfcf.corpora.base import CorpusError
 from hfcf.pipeline.recipes import RunRecipe
 from hfcf.pipeline.run import load_rows as load_recipe_rows
 from hfcf.pipeline.training_recipes import parse_train
@@ -142,6 +143,12 @@ def test_files_of_premises_and_hypotheses_need_no_names(nli: Dataset, form: str,
     ds = hfcf.load(form, data_files=path, split="train")
     assert ds["claim"][:] == nli["hypothesis"][:]
     assert ds["label"][:] == ["SUPPORTS", "NOT ENOUGH INFO", "REFUTES", "SUPPORTS"]
+
+
+def test_a_saved_dataset_with_an_empty_split_is_named(nli: Dataset, tmp_path: Path) -> None:
+    DatasetDict({"train": nli, "test": nli.select([])}).save_to_disk(tmp_path / "saved")
+    with pytest.raises(CorpusError, match=r"saved.*no rows"):
+        hfcf.load(str(tmp_path / "saved"), split="train")
 
 
 def test_sources_of_a_training(nli: Dataset, tmp_path: Path) -> None:

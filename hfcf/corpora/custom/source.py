@@ -164,7 +164,11 @@ def _load(corpus: Any, split: str | None, others: Mapping[str, Any]) -> Dataset 
     if isinstance(corpus, str) and is_saved(corpus):
         if others:
             raise CorpusError(f"{corpus} is a saved dataset, so leave out {next(iter(others))}")
-        return _part(load_from_disk(str(Path(corpus).expanduser())), split, corpus)
+        try:
+            return _part(load_from_disk(str(Path(corpus).expanduser())), split, corpus)
+        except IndexError as error:
+            why = "one of its splits has no rows, and datasets can't load such a folder: save it without that split"
+            raise CorpusError(f"{corpus}: {why}") from error
     given = {"path": corpus} if isinstance(corpus, str) else corpus
     _check(given)
     arguments = {**others, **_once(given, {"split": split, **others})}
@@ -239,7 +243,12 @@ def describe_file(
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise CorpusError(f"{path}: {'it is a folder; give a file of it' if file.is_dir() else 'there is no such file'}")
+        folder = (
+            "it is a saved dataset, which a recipe reads, corpus: FOLDER"
+            if is_saved(str(path))
+            else "it is a folder; give a file of it"
+        )
+        raise CorpusError(f"{path}: {folder if file.is_dir() else 'there is no such file'}")
     table = read_files([file])
     settings = {key: given.get(key) for key in _SETTINGS}
     if own_ids and "id" in table.column_names and "id" not in {**given, **(given.get("columns") or {})}:

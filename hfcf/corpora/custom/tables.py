@@ -166,7 +166,8 @@ def _names(path: Path, default: str) -> list[str]:
     for record in read_records(path, default):
         if _is_squad(record.value):
             raise SquadError(
-                f"{path} is in the layout of SQuAD: read it with corpus: squad and data_files: {{train: {path.name}}}, in Python "
+                f"{path} is in the layout of SQuAD: read it with --corpus squad={path}, in a recipe by corpus: squad and "
+                f"data_files: {{train: {path.name}}}, in Python "
                 f'hfcf.load("squad", data_dir="{path.parent}", data_files={{"train": "{path.name}"}})'
             )
         names |= dict.fromkeys(record.value)

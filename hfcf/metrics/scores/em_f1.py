@@ -17,7 +17,7 @@ def exact_match(gold: Gold, predicted: str | None) -> float:
     """Say whether an answer is one of the alternatives, after `hfcf.text.normalise.normalise_answer`: 1 or 0.
 
     Args:
-        predicted: the answer; None or "" if the model gives none, which is right if the row has no answer.
+        gold: see `Gold`; one of the alternatives has to match.
         predicted: the answer; None or "" where the model gives none, which is right where the row has no answer.
 
     Returns:
