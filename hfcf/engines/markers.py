@@ -36,9 +36,12 @@ class Markers:
         """Whether the entities' types are written."""
         return "_type}" in self.name
 
-    def render(self, tokens: Sequence[str], head: Sequence[Any], tail: Sequence[Any]) -> str:
-        """Write a sentence with its two entities marked or masked; of nested entities, the outer entity has the outer markers."""
-        words, masks = list(tokens), dict[int, str]()
+    def render(self, tokens: Sequence[str], head: Sequence[Any], tail: Sequence[Any], spaces: Sequence[bool] | None = None) -> str:
+        """Write a sentence with its two entities marked or masked; of nested entities, the outer entity has the outer markers.
+
+        `spaces` says after which tokens a space stands; by default after all.
+        """
+        words, masks, gaps = list(tokens), dict[int, str](), list(spaces or [True] * len(tokens))
         spans = sorted(zip(ENTITIES, (head, tail), strict=True), key=lambda entity: entity[1][1] - entity[1][0])
         for name, (start, end, *types) in spans:
             if not 0 <= start < end <= len(tokens):
@@ -55,7 +58,8 @@ class Markers:
             else:
                 masks[start] = " ".join([part, *(masks.pop(i) for i in range(start, end) if i in masks)])
                 words[start:end] = [masks[start], *[""] * (end - start - 1)]
-        return " ".join(word for word in words if word)
+                gaps[start] = gaps[end - 1]
+        return "".join(word + " " * gap for word, gap in zip(words, gaps, strict=True) if word).strip()
 
     def markers(self, types: Sequence[str | None]) -> list[str]:
         """List the markers of a sentence whose head and tail have these types, as words of their own."""

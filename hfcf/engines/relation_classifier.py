@@ -77,7 +77,7 @@ class RelationClassifier(Engine):
 
 
 def encode_sentences(model: Model, tokenizer: Any, requests: Sequence[Sequence[Any]]) -> list[dict[str, list[int]]]:
-    """Tokenise `[tokens, head, tail]` requests with the model's markers; sentences are not cut."""
+    """Tokenise `[tokens, head, tail]` requests, or those of `written_requests`, with the model's markers; sentences are not cut."""
     markers = parse_markers(model.inputs or "")
     types = {tuple((*span, None)[2] for span in request[1:3]) for request in requests}
     for marker in sorted({marker for pair in types for marker in markers.markers(pair)}):

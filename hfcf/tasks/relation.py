@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from datasets import List
@@ -163,6 +163,7 @@ TASK = Relation(
     name="relation",
     columns={"tokens": TOKENS, "head": SPAN, "tail": SPAN},
     signature=("tokens",),
+    change_names={"relation": "the sentence"},
     empty_row={"tokens": [], "head": None, "tail": None, "label": None},
     related=True,
     question="Which relation do the two entities have?",
@@ -281,6 +282,22 @@ def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]
     if model is None or not reads_types(model):
         return [[row["tokens"], *map(list, spans(row))] for row in rows]
     return [[row["tokens"], *([row[name][key] for key in ("start", "end", "type")] for name in ENTITIES)] for row in rows]
+
+
+def written_requests(rows: Iterable[Row], model: Model) -> list[list[Any]]:
+    """Return `requests` for a model that reads sentences as they were written: where a space stands is the last part of each.
+
+    Rows whose columns `text` and `offsets` do not say so have a space after each token.
+    """
+    return [[*request, spaces] if (spaces := _spaces(row)) else request for row in rows for request in requests([row], model)]
+
+
+def _spaces(row: Row) -> list[bool] | None:
+    """Say after which tokens the text has white space; None if the row has no text of its tokens."""
+    text, places = row.get("text"), [(place["start"], place["end"]) for place in row.get("offsets") or ()]
+    if not text or [text[start:end] for start, end in places] != row["tokens"]:
+        return None
+    return [end < start for (_, end), (start, _) in pairwise([*places, (len(text), 0)])]
 
 
 def between(row: Row) -> range:

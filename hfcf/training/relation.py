@@ -27,7 +27,7 @@ from hfcf.engines.classifier_spec import is_rbert
 from hfcf.engines.rbert import RBert, collate, encode_marked, load_tokenizer, longest, probabilities
 from hfcf.engines.relation_classifier import RelationClassifier
 from hfcf.metrics.scores.relation import micro_f1, scores
-from hfcf.tasks.relation import OTHER, TASK, relation_of, requests
+from hfcf.tasks.relation import OTHER, TASK, relation_of, requests, written_requests
 from hfcf.training.answer_details import label_details
 from hfcf.training.trainer import CHECKPOINTS, Hyperparameters, LengthSampler, Loss, fit
 
@@ -152,12 +152,18 @@ def evaluate_relation(rows: Dataset, engine: RelationClassifier) -> Evaluation:
     """Score a relation classifier on rows; the score `unread` counts sentences longer than it reads, which are wrong.
 
     A row whose relation is no class of the classifier's is left out. A row without a relation (`Other`) is not: whatever the
-    classifier says of it is wrong.
+    classifier says of it is wrong, and a note names the classes that may mean it. A classifier of the user's own reads a sentence
+    as its `text` has it, with single spaces, if the rows have that column.
     """
     answers = _ask(rows, engine)
     classes = {label for answer in answers for label in answer or ()}
     known = classes | {OTHER} if classes & {*rows["label"]} else set()
-    return _evaluation(rows, answers, known, max_length=engine.max_length)
+    notes = []
+    if classes and OTHER not in classes and (without := list(rows["label"]).count(OTHER)):
+        unused = sorted(classes - {*rows["label"]})
+        cure = f"; if {' or '.join(unused)} means no relation, say so by its label {OTHER} (--labels {unused[0]}={OTHER})"
+        notes.append(f"the model has no class {OTHER}, so the {without} rows of it count as wrong{cure if unused else ''}")
+    return _evaluation(rows, answers, known, max_length=engine.max_length, notes=notes)
 
 
 def _evaluation(
@@ -175,7 +181,9 @@ def _evaluation(
 
 
 def _ask(rows: Dataset, engine: RelationClassifier) -> list[dict[str, float] | None]:
-    answers = list(map(_renamed, engine.run(requests(rows.select_columns(["tokens", "head", "tail"]), engine.model))))
+    columns = ["tokens", "head", "tail", *(name for name in ("text", "offsets") if name in rows.column_names)]
+    write = requests if is_rbert(engine.model) else written_requests
+    answers = list(map(_renamed, engine.run(write(rows.select_columns(columns), engine.model))))
     classes = sorted({label for answer in answers for label in answer or ()})
     # Without this, a classifier with names of its own would be wrong on every row without a word.
     if "label" in rows.column_names and classes and not {*classes} & {*rows["label"]}:

@@ -219,7 +219,7 @@ ROWS: dict[str, tuple[Callable[[], Dataset], list[str]]] = {
         "  before: Rome is old. It was founded in [-1994-].\n  after:  Rome is old. It was founded in {+2006+}.\n",
     ]),
     "relation": (relation, [
-        "the relation changed: Entity-Destination(e1,e2) → Entity-Origin(e1,e2)\n",
+        "the sentence changed: Entity-Destination(e1,e2) → Entity-Origin(e1,e2)\n",
         "  before: The [eggs]₁ were [-moved into-] [buckets]₂ .\n  after:  The [eggs]₁ were {+taken out of+} [buckets]₂ .\n",
     ]),
     "qa": (qa, [

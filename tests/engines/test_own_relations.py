@@ -13,12 +13,13 @@ import torch
 from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForSequenceClassification
 
+import hfcf
 from hfcf.core.model import Model
 from hfcf.engines.classifier_spec import check_classifier
 from hfcf.engines.intervention import Intervention
 from hfcf.engines.markers import FORMS, parse_markers
 from hfcf.engines.relation_classifier import RelationClassifier
-from hfcf.tasks.relation import TASK, requests
+from hfcf.tasks.relation import TASK, requests, written_requests
 from hfcf.training.relation import TRAINER
 
 LABELS = tiny_relation.LABELS
@@ -48,6 +49,21 @@ def rows() -> list[dict[str, Any]]:
     for row in made:
         row["head"]["type"], row["tail"]["type"] = "PERSON", "CITY"
     return made
+
+
+def test_a_sentence_is_read_as_it_was_written() -> None:
+    text = "“Bob's” dog isn't in  New York, is it?"
+    own = {"sentence": text, "head": [1, 4], "tail": [22, 30], "relation": "in"}
+    columns = {"text": "sentence", "head": "head", "tail": "tail", "label": "relation"}
+    (row,) = hfcf.from_dataset([own], columns=columns, ends="exclusive")
+    semeval = Model("any", inputs="semeval")
+    ((tokens, *places, spaces),) = written_requests([row], semeval)
+    expected = "“<e1>Bob</e1>'s” dog isn't in <e2>New York</e2>, is it?"
+    assert parse_markers("semeval").render(tokens, *places, spaces) == expected
+    masked = parse_markers("tacred-masks").render(tokens, [*places[0], "P"], [*places[1], "C"], spaces)
+    assert masked == "“SUBJ-P's” dog isn't in OBJ-C, is it?"
+    (known,) = requests([row], semeval)
+    assert written_requests([{**row, "text": "another text"}], semeval) == [known], "the text is not that of the tokens"
 
 
 def store(folder: Path, names: Sequence[str] = LABELS, markers: Sequence[str] = MARKERS) -> str:

@@ -197,6 +197,16 @@ def test_rows_of_a_relation_that_is_no_class_are_left_out(tiny_model: Tiny, monk
     assert (place, "wrote" in why, "born" in why) == (1, True, True)
 
 
+def test_a_class_that_may_mean_no_relation_is_named(tiny_model: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RelationClassifier, "run", lambda self, requests: [{"none": 0.6, "born": 0.4}] * len(requests))
+    rows = Dataset.from_list([row("[Bob] met {Ada}", "Other"), row("[Bob] left {Rome}", "born")])
+    found = evaluate_relation(rows, RelationClassifier(model=Model(tiny_model("rbert"))))
+    (note,) = found.notes
+    assert "1 rows" in note
+    assert "none=Other" in note
+    assert evaluate_relation(rows.select([1]), RelationClassifier(model=Model(tiny_model("rbert")))).notes == []
+
+
 # --- the order
 
 
