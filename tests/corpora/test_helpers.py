@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hfcf.core.recipe import is_dataset
 from hfcf.corpora.base.info import parse_split
 from hfcf.corpora.custom.labels import read_labels
@@ -9,6 +11,7 @@ from hfcf.corpora.custom.relations import edit_text, inclusive_ends
 from hfcf.corpora.custom.source import corpus_name
 from hfcf.corpora.formats.answers import alternative_answers, looked_up, open_answers, places
 from hfcf.corpora.formats.feverous_pages import plain
+from hfcf.corpora.formats.tokens import tokenise
 from hfcf.corpora.formats.wikipedia import page_title, split_sentences
 from hfcf.tasks.relation import relation_of
 
@@ -66,6 +69,26 @@ def test_edited_sentences() -> None:
     edit = {"start": 1, "end": 3, "after": "will"}
     assert edit_text("Eggs didn't hop", [(0, 4), (12, 15)], offsets, [edit]) == ("Eggs will hop", [(0, 4), (10, 13)])
     assert edit_text("Eggs didn't hop", [(0, 4), (12, 15)], offsets, [{**edit, "after": ""}]) == ("Eggs hop", [(0, 4), (5, 8)])
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "after", "expected"),
+    [
+        ("teacher-led class", 1, "", "teacher led class"), ("he cried “help”", 2, "", "he cried help”"),
+        ("a dull (old) film", 1, "", "a (old) film"), ("it is so good.", 2, "", "it is good."),
+        ("he met her, once", 2, "", "he met, once"),
+    ],
+)  # fmt: skip
+def test_a_deletion_glues_no_words(text: str, token: int, after: str, expected: str) -> None:
+    offsets = [{"start": start, "end": end} for start, end in tokenise(text, [7, 8] if "-" in text else [])]
+    edit = {"field": "tokens", "piece": -1, "start": token, "end": token + 1, "before": "", "after": after}
+    assert edit_text(text, [], offsets, [edit])[0] == expected
+
+
+def test_an_insertion_glues_no_words() -> None:
+    offsets = [{"start": 0, "end": 1}, {"start": 1, "end": 2}]
+    edit = {"field": "tokens", "piece": -1, "start": 1, "end": 1, "before": "", "after": "big"}
+    assert edit_text("$5", [(1, 2)], offsets, [edit]) == ("$ big 5", [(6, 7)])
 
 
 def test_source() -> None:

@@ -27,6 +27,8 @@ _NAMES = ("name", "text")
 """Keys of an entity's own words."""
 _CUT = re.compile("[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]{2}")
 """Two letters or digits of a script with spaces between words: a place between them cuts a word."""
+_OPENING = "“‘«([{$£€#"
+"""What stands at a word without a space between them."""
 _INCLUSIVE = 0.2
 """The share of entities of one word, from which ends that never lie behind the sentence are inclusive."""
 _MANY = 20
@@ -229,10 +231,15 @@ def _in_characters(text: str, edit: Row, offsets: Sequence[Row], places: Sequenc
     first, last, after = edit["start"], edit["end"], edit["after"]
     if first == last:  # an insertion, after the previous token
         place = offsets[first - 1]["end"] if first else 0
-        return place, place, f" {after}" if first else f"{after} "
+        right = " " if not first or text[place : place + 1].isalnum() else ""
+        return place, place, f"{' ' if first else ''}{after}{right}"
     start, end = offsets[first]["start"], offsets[last - 1]["end"]
-    if not after:  # a deletion also removes a space, but not from an entity
-        if start and text[start - 1].isspace() and not any(a < start <= b for a, b in places):
+    if not after:  # a deletion also removes a space, but not from an entity, nor between words
+        following = text[end : end + 1]
+        if start and text[start - 1].isalnum() and following.isalnum():
+            return start, end, " "
+        apart = bool(following) and (following.isalnum() or following in _OPENING)
+        if start and text[start - 1].isspace() and not apart and not any(a < start <= b for a, b in places):
             start -= 1
         elif not start and text[end : end + 1].isspace() and not any(a <= end < b for a, b in places):
             end += 1
