@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -65,8 +66,9 @@ def describe(rows: Dataset) -> dict[str, Any]:
         texts = Counter[str]()
         for segment in task.segments(row):
             if segment.field not in ("label", "structure") and segment.text.strip():
-                numbers.setdefault(f"words per {segment.field}", []).append(len(segment.text.split()))
-                texts[segment.field] += 1
+                name = segment.field if segment.is_title else re.sub(r" \d+$", "", segment.block)
+                numbers.setdefault(f"words per {name}", []).append(len(segment.text.split()))
+                texts[name] += 1
         for field, n in texts.items():
             plural = field if field == "evidence" or field.endswith("s") else f"{field}s"
             numbers.setdefault(plural, []).append(n)

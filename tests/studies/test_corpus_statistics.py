@@ -46,7 +46,7 @@ def test_the_command_describes_any_corpus(tmp_path: Path) -> None:
     described = json.loads(out.read_text(encoding="utf-8"))
     assert described["splits"].keys() == {"train", "validation"}
     assert f"{described['rows']}" in answer.output
-    assert {"answers", "questions", "words per answers"} <= described["means"].keys()
+    assert {"answers", "questions", "words per answer"} <= described["means"].keys()
     assert describe(read_corpus(f"qed={FIXTURES / 'qed'}:validation"))["rows"] == described["splits"]["validation"]
     assert describe(read_corpus(f"qed={FIXTURES / 'qed'}:validation[:1]"))["rows"] == 1
     assert describe(read_corpus("hover=recipes:demo:train[:3]+train[3:5]"))["rows"] == 5

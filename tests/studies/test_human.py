@@ -583,6 +583,12 @@ def test_open_labels_have_choices_that_give_nothing_away(tmp_path: Path) -> None
     assert len({item["methods"]["mine"]["choices"][0] for item in items}) == 2  # which of the two comes first is drawn
 
 
+def test_an_open_label_that_stays_is_not_rated() -> None:
+    before, made = relation_pair()
+    with pytest.raises(ValueError, match=r"stays .*Entity-Destination"):
+        show(load_protocol("pairs"), {**made, "label": before["label"]}, before)
+
+
 def test_files_of_ones_own_are_paired_with_their_sources(tmp_path: Path) -> None:
     rows = {"premise": "Oslo is the capital of Norway.", "hypothesis": "Oslo is in Norway.", "label": "entailment"}
     made = {**rows, "hypothesis": "Oslo is in Sweden.", "label": "contradiction", "source_id": "a"}

@@ -174,6 +174,8 @@ def view_pair(row: Row, source: Row | None, side: str) -> View:
         raise ValueError(f"it or its source has no {task.outcome_name}")
     if task.labels is not None and label not in task.labels:
         raise ValueError(f"its label is {label!r}, and the labels are {', '.join(task.labels)}")
+    if task.labels is None and label == old:
+        raise ValueError(f"its {task.outcome_name} stays {label!r}, and as the only choice it would be given away")
     # Open labels: the row's and its source's, in an order drawn for each source, and neither.
     open_labels = [*dict.fromkeys([label, old] if side == "1" else [old, label]), NEITHER]
     choices = open_labels if task.labels is None else list(task.labels)
