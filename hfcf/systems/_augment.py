@@ -42,8 +42,10 @@ def augment(texts: str | list[str], system: System | str = "eda", *, n: int = 1,
     """
     if isinstance(texts, Mapping | pandas.DataFrame):
         raise ValueError(f"texts is a {type(texts).__name__}: give the texts of one of its columns, as in rows['text']")
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    if texts is None:
+        raise ValueError("texts is null: give a text, or a list of texts")
+    if not isinstance(n, int) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
     cls = type(system) if isinstance(system, System) else system_class(system)
     _check_keeps_label(cls)
     settings = {**settings, "task": _TASK, **({cls.count_setting: n} if cls.count_setting else {})}

@@ -52,6 +52,10 @@ def test_systems_that_need_more_than_a_text(tiny_model: Callable[[str], str]) ->
         hfcf.augment(TEXT, system="llm")
     with pytest.raises(ValueError, match="race"):
         hfcf.augment(TEXT, system="race")
+    with pytest.raises(ValueError, match=r"n .*2\.5"):
+        hfcf.augment(TEXT, n=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="null"):
+        hfcf.augment(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"n .*0"):
         hfcf.augment(TEXT, n=0)
     with pytest.raises(ValueError, match=r"num_return_sequences.*5.*6"):

@@ -52,7 +52,11 @@ class LabelNames:
             return label
         if text in _NONE:
             missing = value is None or is_missing(value)
-            cure = "; a word NA is kept by pandas.read_csv(…, keep_default_na=False)" if self.open and missing else ""
+            cure = (
+                "; if it is the word NA of a CSV, pandas.read_csv(…, keep_default_na=False) keeps it"
+                if self.open and missing
+                else ""
+            )
             raise BadRow(f"there is no label{'' if missing else f' ({value!r})'}{cure}")
         if self.any_name is not None and (label := self.any_name(text) or (text if self.open else None)):
             return label  # later rows of a stream may have new names
