@@ -44,6 +44,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"settings_{name}": partial(settings.settings_list, name) for name, _ in systems.systems(baselines=False)},
     "structure_ablation": checkwhy.ablation_table,
     "compare_crossaug": comparisons.crossaug_table,
+    "compare_crossaug_larger": partial(comparisons.crossaug_table, comparisons.LARGER),
     "compare_crossaug_controls": comparisons.crossaug_controls_table,
     "compare_crossaug_worth": comparisons.worth_table,
     "compare_race": comparisons.race_table,

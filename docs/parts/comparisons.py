@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from statistics import fmean
 
 from hfcf.core.trainer import Scorer
@@ -96,29 +97,38 @@ def _text(difference: Difference) -> str:
     return difference_text(difference).replace(r"\*", "*")
 
 
-# --- CrossAug on samples of 600 rows
+# --- CrossAug on small samples
 
 CROSSAUG = "compare_crossaug_low"
-SIZE = 600
+SIZE, LARGER = 600, 2400
 CONTROLS = {"copies": "CrossAug, copies", "judged": "CrossAug, judge's labels", "real": "CrossAug, real rows"}
 SETS = ("FEVER", "Symmetric v0.1", "Symmetric v0.2", "Adversarial", "FM2", "VitaminC", "HealthVer")
 
 
-def crossaug_grid() -> Grid:
-    """Return the cells of the samples of 600 rows."""
-    return grid(CROSSAUG).by_size()[SIZE]
+def crossaug_grid(size: int = SIZE) -> Grid:
+    """Return the cells of the samples of one size that CrossAug and all its controls were trained on."""
+    whole = grid(CROSSAUG).by_size()[size]
+    places = list(product(("CrossAug", *CONTROLS.values()), SETS))
+    seeds = tuple(seed for seed in whole.seeds if all(seed in whole.of(method, name) for method, name in places))
+    return replace(whole, seeds=seeds, cells={key: cell for key, cell in whole.cells.items() if key[1] in seeds})
 
 
-def crossaug_table() -> str:
+def crossaug_table(size: int = SIZE) -> str:
     """Return the scores of CrossAug and its controls."""
-    part = crossaug_grid()
+    part = crossaug_grid(size)
     return scores_table(part, SETS, challenge_sets(part))
 
 
 def crossaug_controls_table() -> str:
-    """Return CrossAug less its controls."""
-    part = crossaug_grid()
-    return controls_table(part, "CrossAug", list(CONTROLS.values()), challenge_sets(part))
+    """Return CrossAug less its controls, on samples of each size."""
+    lines = []
+    for control in CONTROLS.values():
+        found = []
+        for part in map(crossaug_grid, (SIZE, LARGER)):
+            few = replace(part, methods=(part.baseline, "CrossAug", control))
+            found.append(mean_differences(few, challenge_sets(part), control)["CrossAug"])
+        lines.append([f"CrossAug − {control.removeprefix('CrossAug, ')}", *map(_text, found)])
+    return table(["4 sets, mean difference", *(f"{size:,} rows [95 %]" for size in (SIZE, LARGER))], lines)
 
 
 def worth_table() -> str:
@@ -161,15 +171,17 @@ def _curve() -> Grid:
 def figures() -> dict[str, str]:
     """Return by crossaug.KIND.METHOD mean gains in points, and shares in percent; by crossaug.worth what the rows are worth.
 
-    Kinds: `six`, over all sets but FEVER; `share`, of CrossAug's gain on the averaged challenge sets.
+    Kinds, with `larger.` before it of 2,400 rows: `six`, over all sets but FEVER; `share`, of CrossAug's gain on the averaged
+    challenge sets.
     """
-    part, found = crossaug_grid(), dict[str, str]()
-    four, six = challenge_sets(part), [name for name in SETS if name != "FEVER"]
-    whole = mean_gain(part, "CrossAug", four)
-    for key, method in {"method": "CrossAug", **CONTROLS}.items():
-        gain = mean_gain(part, method, four)
-        found[f"crossaug.six.{key}"] = signed_points(mean_gain(part, method, six))
-        found[f"crossaug.share.{key}"] = f"{100 * gain / whole:.0f}"
+    found = dict[str, str]()
+    for size, prefix in ((SIZE, ""), (LARGER, "larger.")):
+        part = crossaug_grid(size)
+        four, six = challenge_sets(part), [name for name in SETS if name != "FEVER"]
+        whole = mean_gain(part, "CrossAug", four)
+        for key, method in {"method": "CrossAug", **CONTROLS}.items():
+            found[f"crossaug.{prefix}six.{key}"] = signed_points(mean_gain(part, method, six))
+            found[f"crossaug.{prefix}share.{key}"] = f"{100 * mean_gain(part, method, four) / whole:.0f}"
     every = worths(_curve(), VERDICTS.compared[0])
     worth = next(each for each in every if (each.method, each.setting) == ("CrossAug", "challenge"))
     found |= {"crossaug.worth": f"{worth.rows:,.0f}", "crossaug.worth.low": f"{worth.low:,.0f}"}
