@@ -83,10 +83,17 @@ def scores_table(
 
 def controls_table(grid: Grid, method: str, controls: Sequence[str], averaged: Collection[str]) -> str:
     """Return a method's paired differences from its controls, as means over the averaged sets."""
-    part = replace(grid, methods=(grid.baseline, method, *controls))
-    found = {control: mean_differences(part, averaged, control)[method] for control in controls}
-    rows = [[f"{method} − {control.removeprefix(f'{method}, ')}", _text(each)] for control, each in found.items()]
+    rows = [[name, _text(each)] for name, each in control_differences(grid, method, controls, averaged).items()]
     return table(["", f"{_mean_of(averaged)} [95 %]"], rows)
+
+
+def control_differences(grid: Grid, method: str, controls: Sequence[str], averaged: Collection[str]) -> dict[str, Difference]:
+    """Return by "METHOD − CONTROL" a method's paired difference from each control, as a mean over the averaged sets."""
+    part = replace(grid, methods=(grid.baseline, method, *controls))
+    return {
+        f"{method} − {control.removeprefix(f'{method}, ')}": mean_differences(part, averaged, control)[method]
+        for control in controls
+    }
 
 
 def _mean_of(sets: Collection[str]) -> str:
@@ -121,13 +128,9 @@ def crossaug_table(size: int = SIZE) -> str:
 
 def crossaug_controls_table() -> str:
     """Return CrossAug less its controls, on samples of each size."""
-    lines = []
-    for control in CONTROLS.values():
-        found = []
-        for part in map(crossaug_grid, (SIZE, LARGER)):
-            few = replace(part, methods=(part.baseline, "CrossAug", control))
-            found.append(mean_differences(few, challenge_sets(part), control)["CrossAug"])
-        lines.append([f"CrossAug − {control.removeprefix('CrossAug, ')}", *map(_text, found)])
+    parts = map(crossaug_grid, (SIZE, LARGER))
+    first, second = (control_differences(part, "CrossAug", list(CONTROLS.values()), challenge_sets(part)) for part in parts)
+    lines = [[name, _text(each), _text(second[name])] for name, each in first.items()]
     return table(["4 sets, mean difference", *(f"{size:,} rows [95 %]" for size in (SIZE, LARGER))], lines)
 
 

@@ -14,7 +14,7 @@ from hfcf.core.candidates import Candidate
 from hfcf.core.edits import Edit, by_place, refuse_rest
 from hfcf.core.form import Entry
 from hfcf.core.model import Model
-from hfcf.core.schema import LOAD, SPAN, TEXT, TOKENS
+from hfcf.core.schema import SPAN, TEXT, TOKENS, why_unread
 from hfcf.core.segments import Mark, Segment, write_text
 from hfcf.core.task import HubNames, Row, Task, find_problem
 from hfcf.engines.markers import ENTITIES, parse_markers, reads_types
@@ -274,7 +274,7 @@ def head_first(row: Row) -> bool:
 
 def learnable(ds: Iterable[Row]) -> list[Row]:
     """Select the rows to learn from: rows that are sound and were not rejected when they were loaded."""
-    return [row for row in ds if not find_problem(row) and (row.get("status") or {}).get("stage") != LOAD]
+    return [row for row in ds if not find_problem(row) and why_unread(row.get("status")) is None]
 
 
 def requests(rows: Iterable[Row], model: Model | None = None) -> list[list[Any]]:

@@ -54,8 +54,7 @@ class ReaderTrainer:
         max_length = read_length(model, max_length)
         if (open_reader := stored_open_reader(model, max_length)) is not None:
             return first_texts(open_reader.run(rows["question"][:]))
-        found = self._read(rows, model, max_length)
-        return _given(first_texts(found), _is_given(rows, found))
+        return first_texts(_without_abstentions(rows, self._read(rows, model, max_length)))
 
     def evaluate(self, rows: Dataset, model: Model, *, max_length: int | None = None, ways: int | None = None) -> Evaluation:
         """Score a reader on rows by exact match and F1; rows without a context are left out.
@@ -82,12 +81,12 @@ class ReaderTrainer:
             return Evaluation({"rows": 0, "skipped": len(rows)}, gold, [None] * len(rows), left_out, max_length=max_length)
         asked = rows.select(kept)
         found = self._read(asked, model, max_length)
-        given = _is_given(rows, found)
-        answers = _given(first_texts(found), given)
+        given = _without_abstentions(rows, found)
+        answers = first_texts(given)
         answer_of = dict(zip(kept, answers, strict=True))
         scores = {"rows": len(kept), **scorer.scores([gold[i] for i in kept], answers)}
         scores |= {"skipped": len(left_out)} if left_out else {}
-        of_each = [span_details(answer) if shown else no_answer_details(answer) for answer, shown in zip(found, given, strict=True)]
+        of_each = [span_details(shown) if shown else no_answer_details(every) for shown, every in zip(given, found, strict=True)]
         predicted = [answer_of.get(i) for i in range(len(rows))]
         cut, notes = Reader(model=model, max_length=max_length).count_cut(_requests(asked)), []
         if cut:
@@ -107,15 +106,11 @@ def _requests(rows: Dataset) -> list[list[str]]:
     return [[row["question"], row["context"] or "", row["title"] or ""] for row in rows.select_columns(list(TASK.columns))]
 
 
-def _is_given(rows: Dataset, found: Sequence[Sequence[Mapping[str, Any]]]) -> list[bool]:
-    """Say of each first answer whether it is given; if rows of the set have none, not where none is likelier."""
+def _without_abstentions(rows: Dataset, found: Sequence[Sequence[Mapping[str, Any]]]) -> list[Sequence[Mapping[str, Any]]]:
+    """Return the answers to each row; if rows of the set have none, no answers where giving none is likelier."""
     if all(answers["text"] for answers in rows["answers"]):
-        return [True] * len(found)
-    return [bool(answers) and answers[0]["probability"] >= (answers[0]["no_answer"] or 0.0) for answers in found]
-
-
-def _given(texts: Sequence[str], given: Sequence[bool]) -> list[str]:
-    return [text if kept else "" for text, kept in zip(texts, given, strict=True)]
+        return list(found)
+    return [answers if answers and answers[0]["probability"] >= (answers[0]["no_answer"] or 0.0) else [] for answers in found]
 
 
 TRAINER = ReaderTrainer()
